@@ -26,7 +26,7 @@
 
 LICENSE;
 
-/* Why it ended, for user space. */
+/* Why the scheduler ended, for user space. */
 struct exit_record exit_record;
 
 /* Every task that must wait comes through here: where it runs is decided in enqueue and dispatch. */
@@ -102,7 +102,7 @@ CALLBACK(void, bsd_running, struct task_struct *p)
 	struct slot *s = slot_at(number);
 	struct cpu *here = cpu_at(bpf_get_smp_processor_id());
 
-	/* It was picked by a path of the kernel's own. */
+	/* One of the kernel's own paths has picked the task. */
 	unlink_if_linked(number);
 	s->asleep = false;
 	s->priority = user_priority(s);
@@ -137,12 +137,12 @@ CALLBACK(void, bsd_update_idle, s32 cpu, bool idle)
 	struct cpu *here = cpu_at(cpu);
 
 	set_clocks(here, scx_bpf_now());
-	/* A task may have notified this CPU since choose() cleared `notified` under the lock: leave that alone. */
+	/* A task may have notified this CPU since choose() cleared `notified` under the lock: keep that. */
 	if (idle)
 		here->curr = NOBODY;
 }
 
-/* Goes behind its equals; does nothing if no task waits. */
+/* Moves the task behind its equals. Does nothing if no task waits. */
 CALLBACK(bool, bsd_yield, struct task_struct *from, struct task_struct *to)
 {
 	if (runq.nr_waiting)
@@ -150,7 +150,7 @@ CALLBACK(bool, bsd_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* A waiting task is queued again by the kernel. */
+/* The kernel queues a waiting task again. */
 CALLBACK(void, bsd_set_weight, struct task_struct *p, u32 weight)
 {
 	slot_at(slot_of(p))->nice = nice_of(p);

@@ -39,7 +39,7 @@
 
 LICENSE;
 
-/* Why it ended, for user space. */
+/* Why the scheduler ended, for user space. */
 struct exit_record exit_record;
 
 CALLBACK(s32, cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -79,7 +79,7 @@ CALLBACK(void, cfs_enqueue, struct task_struct *p, u64 enq_flags)
 	update_average(s, now, true);
 	count_at(number, cpu);
 	insert_vtime(p, dsq_of(cpu), SCX_SLICE_INF, vruntime, enq_flags);
-	/* The kernel itself notifies an idle CPU of a task that comes to it. */
+	/* The kernel itself wakes an idle CPU that a task is queued to. */
 	if (comes && preempts(rq, number, vruntime, now)) {
 		rq->resched = true;
 		kick(cpu, SCX_KICK_PREEMPT);
@@ -106,7 +106,7 @@ static __always_inline bool goes_on(struct runqueue *rq, u32 cpu, struct task_st
 	return !vtime_before(first, vruntime);
 }
 
-/* A new turn for the task that has been running here. */
+/* Begins a new turn of the task that has been running here. */
 static __always_inline void go_on(struct runqueue *rq, u32 number, struct task_struct *prev)
 {
 	if (rq->resched)
@@ -139,7 +139,7 @@ CALLBACK(void, cfs_dispatch, s32 cpu, struct task_struct *prev)
 	balance_newly_idle(cpu, now);
 	if (scx_bpf_dsq_move_to_local(dsq_of(cpu)))
 		return;
-	/* It has arrived, but is still on its way off its CPU. */
+	/* The task has arrived, but is still leaving its old CPU. */
 	if (scx_bpf_dsq_nr_queued(dsq_of(cpu)) > 0)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
@@ -159,7 +159,7 @@ CALLBACK(void, cfs_running, struct task_struct *p)
 	struct runqueue *rq = runqueue_at(cpu);
 	u64 now = scx_bpf_now();
 
-	/* It was picked by a path of the kernel's own. */
+	/* One of the kernel's own paths has picked the task. */
 	if (clock_of(s, p->scx.dsq_vtime) != cpu)
 		set_vtime(p, on_clock_of(p->scx.dsq_vtime, clock_of(s, p->scx.dsq_vtime), cpu));
 	settle_clock(s, cpu);
@@ -211,7 +211,7 @@ CALLBACK(void, cfs_tick, struct task_struct *p)
 	rq->smoothed_load = (3 * rq->smoothed_load + rq->load) / 4;
 	asks = wants_balance(cpu, now);
 
-	/* It may have begun a session. */
+	/* The task may have begun a session. */
 	find_group(s, p);
 	charge(cpu, number, p, now);
 	update_average(s, now, true);
@@ -253,7 +253,7 @@ CALLBACK(void, cfs_set_cpumask, struct task_struct *p, const struct cpumask *cpu
 	slot_at(number)->everywhere = copy_cpus(number, p);
 }
 
-/* A task that comes from another class begins where the others are. */
+/* A task that comes from another class starts at the vruntime of the others. */
 CALLBACK(void, cfs_enable, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -278,7 +278,7 @@ CALLBACK(s32, cfs_init_task, struct task_struct *p, struct scx_init_task_args *a
 	s->ran_ns = p->se.sum_exec_runtime;
 	s->is_new = args->fork;
 	s->offered_clock = NO_CPU;
-	/* Nothing is known of it yet, so it counts in full. */
+	/* Nothing is known about the task yet, so its load counts in full. */
 	s->average = WHOLE;
 	s->averaged_at = scx_bpf_now();
 	copy_policy(s, p);

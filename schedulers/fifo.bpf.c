@@ -17,17 +17,17 @@
 
 LICENSE;
 
-/* The queue's number: any but 0, which would look like a mistake. */
+/* The number of the queue. Any number except 0, which would look like a mistake. */
 #define SHARED_DSQ 1
 
-/* Settings: how long a task may run at once, and whether tasks run in order of arrival. */
+/* Settings: how long a task may run at a time, and whether tasks run in order of arrival. */
 const volatile u64 slice_ns = 20000000;
 const volatile bool fifo = false;
 
-/* The vtime of the task that has run least among those picked so far, roughly: it only grows. */
+/* The highest vtime of the tasks picked so far, roughly. It only grows. */
 static u64 vtime_now;
 
-/* Why it ended, for user space. */
+/* Why the scheduler ended, for user space. */
 struct exit_record exit_record;
 
 CALLBACK(s32, fifo_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -49,7 +49,7 @@ CALLBACK(void, fifo_enqueue, struct task_struct *p, u64 enq_flags)
 		insert(p, SHARED_DSQ, slice_ns, enq_flags);
 		return;
 	}
-	/* However long it slept, it may be only one slice ahead of the others. */
+	/* However long a task slept, it may be at most one slice ahead of the others. */
 	if (vtime_before(vtime, vtime_now - slice_ns))
 		vtime = vtime_now - slice_ns;
 	insert_vtime(p, SHARED_DSQ, slice_ns, vtime, enq_flags);

@@ -30,7 +30,7 @@
 
 LICENSE;
 
-/* Why it ended, for user space. */
+/* Why the scheduler ended, for user space. */
 struct exit_record exit_record;
 
 /* Every task that must wait comes through here: where it runs is decided in enqueue and dispatch. */

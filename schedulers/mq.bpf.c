@@ -27,7 +27,7 @@
 
 LICENSE;
 
-/* Why it ended, for user space. */
+/* Why the scheduler ended, for user space. */
 struct exit_record exit_record;
 
 /* Every task that must wait comes through here: where it runs is decided in enqueue and dispatch. */
@@ -95,7 +95,7 @@ CALLBACK(void, mq_tick, struct task_struct *p)
 {
 	slot_at(slot_of(p))->rt = hint_of(p);
 	take_tick(p);
-	/* A kernel thread that serves this CPU, and was handed over, does not wait for a counter. */
+	/* A kernel thread that serves this CPU and was handed to it does not wait for a counter. */
 	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
 		set_slice(p, 0);
 }

@@ -30,10 +30,10 @@
 
 LICENSE;
 
-/* Why it ended, for user space. */
+/* Why the scheduler ended, for user space. */
 struct exit_record exit_record;
 
-/* Wherever the task waits, it stops waiting. */
+/* Takes a task off whichever queue it waits in. */
 static __noinline u32 leave_queue(u32 number)
 {
 	struct slot *s = slot_at(number);
@@ -70,7 +70,7 @@ CALLBACK(s32, o1_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags
 	return prev_cpu;
 }
 
-/* A wakeup accounts for what the sleep has changed. */
+/* Accounts for a task's sleep when it wakes. */
 static __always_inline void wake(struct task_struct *p, u32 number, struct runqueue *rq)
 {
 	struct slot *s = slot_at(number);
@@ -86,12 +86,12 @@ static __always_inline void wake(struct task_struct *p, u32 number, struct runqu
 	begin_waiting(s, now);
 }
 
-/* A task has come to `cpu`: must the CPU reschedule? */
+/* Makes `cpu` reschedule, if the task that was queued there must run at once. */
 static __always_inline void preempt(u32 number, u32 cpu)
 {
 	struct runqueue *there = runqueue_at(cpu);
 
-	/* The kernel itself notifies an idle CPU of a task that comes to it. */
+	/* The kernel itself wakes an idle CPU that a task is queued to. */
 	if (there->curr == NOBODY)
 		return;
 	if (!there->curr_realtime && slot_at(number)->level < there->curr_level)
@@ -152,7 +152,7 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 		preempt(number, cpu);
 }
 
-/* The next task of this CPU's own arrays, or `before`. */
+/* Returns the next task of this CPU's own arrays, or `before`. */
 static __always_inline u32 take_next(u32 cpu, u32 before)
 {
 	u32 queue = queue_of(cpu);
@@ -167,7 +167,7 @@ static __always_inline u32 take_next(u32 cpu, u32 before)
 	return number;
 }
 
-/* The task that `cpu` runs next. */
+/* Returns the task that `cpu` runs next. */
 static __always_inline u32 choose(u32 cpu, u32 before)
 {
 	u32 number = NOBODY;
@@ -196,7 +196,7 @@ static __always_inline u64 slice_of(struct slot *s)
 	return s->left_ns > 0 ? s->left_ns : 1;
 }
 
-/* A round-robin task's turn is over. */
+/* Ends the turn of a round-robin task. */
 static __always_inline void end_turn(struct slot *s)
 {
 	s->left_ns = ROUND_ROBIN_NS;
@@ -262,7 +262,7 @@ CALLBACK(void, o1_running, struct task_struct *p)
 	struct slot *s = slot_at(number);
 	struct runqueue *here = runqueue_at(bpf_get_smp_processor_id());
 
-	/* It was picked by a path of the kernel's own. */
+	/* One of the kernel's own paths has picked the task. */
 	if (s->where != NOWHERE)
 		leave_queue(number);
 	here->curr = number;
@@ -270,7 +270,7 @@ CALLBACK(void, o1_running, struct task_struct *p)
 	here->curr_realtime = realtime_rank(s);
 	if (!s->busy_since)
 		s->busy_since = scx_bpf_now();
-	/* Nothing could be known of it before. */
+	/* Nothing could be known about the task before. */
 	if (!s->born)
 		s->born = s->busy_since;
 }

@@ -13,10 +13,10 @@
 
 LICENSE;
 
-/* How long a task may run at once. */
+/* How long a task may run at a time. */
 const volatile u64 slice_ns = 20000000;
 
-/* Why it ended, for user space. */
+/* Why the scheduler ended, for user space. */
 struct exit_record exit_record;
 
 CALLBACK(s32, percpu_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)

@@ -42,10 +42,10 @@ LICENSE;
 
 #define SCHED_IDLE_POLICY 5
 
-/* Why it ended, for user space. */
+/* Why the scheduler ended, for user space. */
 struct exit_record exit_record;
 
-/* Wherever the task waits, it stops waiting. */
+/* Takes a task off whichever queue it waits in. */
 static __noinline u32 leave_queue(u32 number)
 {
 	struct slot *s = slot_at(number);
@@ -64,7 +64,7 @@ static __noinline u32 leave_queue(u32 number)
 	return 0;
 }
 
-/* A child is placed; any other task stays where it was. */
+/* Selects a CPU for a child. Any other task stays where it was. */
 CALLBACK(s32, ule_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	u32 number = slot_of(p);
@@ -74,7 +74,7 @@ CALLBACK(s32, ule_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flag
 	return cpu_for_child(number, bpf_get_smp_processor_id());
 }
 
-/* It has slept: that is part of its history now. */
+/* Adds a task's sleep to its history when it wakes. */
 static __always_inline void wake(struct slot *s, u64 now)
 {
 	if (s->asleep_since && now > s->asleep_since)
@@ -110,12 +110,12 @@ CALLBACK(void, ule_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_unlock(lock);
 	if (stops)
 		kick(cpu, SCX_KICK_PREEMPT);
-	/* The kernel itself notifies an idle CPU of a task that comes to it. */
+	/* The kernel itself wakes an idle CPU that a task is queued to. */
 	if (rq->curr != NOBODY || rq->nr_waiting > 1)
 		tell_idle(p->cpus_ptr);
 }
 
-/* The next task of this CPU's own queues, or `before`. */
+/* Returns the next task of this CPU's own queues, or `before`. */
 static __always_inline u32 take_next(u32 cpu, u32 before)
 {
 	struct bpf_spin_lock *lock = lock_of(cpu);
@@ -130,7 +130,7 @@ static __always_inline u32 take_next(u32 cpu, u32 before)
 	return number;
 }
 
-/* The task that `cpu` runs next. */
+/* Returns the task that `cpu` runs next. */
 static __always_inline u32 choose(u32 cpu, u32 before)
 {
 	u32 number = take_next(cpu, before);
@@ -200,7 +200,7 @@ CALLBACK(void, ule_running, struct task_struct *p)
 	struct slot *s = slot_at(number);
 	struct runqueue *here = runqueue_at(bpf_get_smp_processor_id());
 
-	/* It was picked by a path of the kernel's own. */
+	/* One of the kernel's own paths has picked the task. */
 	if (s->where != NOWHERE)
 		leave_queue(number);
 	here->curr = number;
@@ -236,7 +236,7 @@ CALLBACK(void, ule_update_idle, s32 cpu, bool idle)
 		runqueue_at(cpu)->curr = NOBODY;
 }
 
-/* A task that yields has used up its slice. */
+/* Treats a task that yields as if it had used up its slice. */
 CALLBACK(bool, ule_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct slot *s = slot_at(slot_of(from));
@@ -247,7 +247,7 @@ CALLBACK(bool, ule_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* What the kernel reports about a task's policy and nice value. */
+/* Copies what the kernel reports about a task's policy and nice value. */
 static __always_inline void copy_policy(struct slot *s, const struct task_struct *p)
 {
 	s->nice = nice_of(p);

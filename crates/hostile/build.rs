@@ -1,4 +1,5 @@
-//! Compiles the fuzzer's base objects: the schedulers, the objects that are wrong on purpose, the cases of `tests/bpf`.
+//! Compiles the fuzzer's base objects: the schedulers, the objects that are wrong on purpose, and the cases of
+//! `tests/bpf`.
 #![forbid(unsafe_code)]
 
 use keel_bpfc::{Case, Compiler, Error, cases};
@@ -6,9 +7,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = "../..";
-/// Schedulers.
+/// Folders of schedulers.
 const SCHEDULERS: &[&str] = &["schedulers", "tests/objects", "tests/sim/semantics"];
-/// One with its own recipe.
+/// A scheduler with its own recipe.
 const WITH_RECIPE: (&str, &str) = ("tests/sim/recipe", "halved");
 /// Files of syscall programs, which a recipe runs one after another.
 const CASES: &str = "tests/bpf";
@@ -25,7 +26,7 @@ fn compiler() -> Compiler {
     Compiler::new(ROOT).include("schedulers/include").include("crates/kernel/btf")
 }
 
-/// Name, recipe and bytes of each object.
+/// Writes the table of objects, with the name, recipe and bytes of each.
 fn table(out: &Path) -> Result<(), Error> {
     let mut rows = String::new();
     for folder in SCHEDULERS {

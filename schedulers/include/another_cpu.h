@@ -3,7 +3,7 @@
 #ifndef KEEL_ANOTHER_CPU_H
 #define KEEL_ANOTHER_CPU_H
 
-/* The next CPU that is online; `cpu` itself if there is none. */
+/* Returns the next CPU that is online, or `cpu` itself if there is none. */
 static __always_inline u32 another_cpu(u32 cpu)
 {
 	s32 i;

@@ -23,7 +23,7 @@
 	extern result name##version##___compat(__VA_ARGS__) __ksym __weak;
 #include "kfuncs.h"
 
-/* Does the running kernel have this kfunc? */
+/* Whether the running kernel has this kfunc. */
 #define kfunc_exists(kfunc) (!!(kfunc))
 
 /* Constants from the running kernel's types. */
@@ -73,7 +73,7 @@ static __always_inline bool range_next(struct bpf_iter_num *it, s32 *number)
 	     *___begun __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, dsq, flags), (void *)0); \
 	     ((p) = bpf_iter_scx_dsq_next(&it));)
 
-/* Puts the task into a queue; false if the kernel reports that it did not. */
+/* Puts the task into a queue. Returns false if the kernel reports that it did not. */
 static inline bool insert(struct task_struct *p, u64 dsq, u64 slice_ns, u64 enq_flags)
 {
 	if (kfunc_exists(scx_bpf_dsq_insert___v2___compat))
@@ -99,7 +99,7 @@ static inline bool insert_vtime(struct task_struct *p, u64 dsq, u64 slice_ns, u6
 	return true;
 }
 
-/* An idle CPU among those allowed, claimed; negative if there is none. */
+/* Claims an idle CPU among those allowed. Returns it, or a negative value if there is none. */
 static inline s32 select_cpu_and(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
 				 const struct cpumask *allowed, u64 flags)
 {
@@ -132,7 +132,7 @@ static inline void set_vtime(struct task_struct *p, u64 vtime)
 		p->scx.dsq_vtime = vtime;
 }
 
-/* Is vtime a before b, even if they wrap around? */
+/* Whether vtime a is before b, even if they wrap around. */
 static inline bool vtime_before(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0;

@@ -19,7 +19,7 @@
 /* The maximum number of live tasks, and of pids: a kernel's PID_MAX_LIMIT. Powers of two, to bound an index by a mask. */
 #define SLOTS (1 << 17)
 #define PIDS (1 << 22)
-/* The maximum number of CPUs; a larger machine is refused. */
+/* The maximum number of CPUs. Larger machines are rejected. */
 #define MAX_CPUS 1024
 #define CPU_WORDS (MAX_CPUS / 64)
 
@@ -56,7 +56,7 @@ struct owner {
 	u32 next_free;
 };
 
-/* Stands in for the tasks' structures: on machines where these evict each other from caches, slots do. */
+/* Stands for the tasks' structures: on machines where these evict each other from caches, so do slots. */
 static struct slot slots[SLOTS] LINE SEC(".bss.tasks");
 static struct owner owners[SLOTS] LINE;
 static u32 slot_of_pid[PIDS] LINE;
@@ -76,7 +76,7 @@ static __always_inline struct slot *slot_at(u32 number)
 	return &slots[number & (SLOTS - 1)];
 }
 
-/* The number of a task's slot; NOBODY if it has none. */
+/* Returns the number of a task's slot, or NOBODY if it has none. */
 static __always_inline u32 slot_of(const struct task_struct *p)
 {
 	return slot_of_pid[p->pid & (PIDS - 1)];
@@ -90,13 +90,13 @@ static __always_inline u32 own_slot_of(const struct task_struct *p)
 	return owners[number & (SLOTS - 1)].task == (u64)p ? number : NOBODY;
 }
 
-/* May the slot's task, which may not use every CPU, use this one? */
+/* Whether the slot's task, which may not use every CPU, may use this one. */
 static __always_inline bool slot_allows(u32 number, u32 cpu)
 {
 	return allowed_cpus[number & (SLOTS - 1)][cpu / 64 % CPU_WORDS] >> (cpu % 64) & 1;
 }
 
-/* Copies the task's CPUs to its slot; returns whether it may use all. */
+/* Copies the task's CPUs to its slot. Returns whether it may use all. */
 static __always_inline bool copy_cpus(u32 number, const struct task_struct *p)
 {
 	bpf_probe_read_kernel(allowed_cpus[number & (SLOTS - 1)], sizeof(allowed_cpus[0]), p->cpus_ptr);
@@ -117,7 +117,7 @@ static __always_inline bool is_bound_kthread(const struct task_struct *p)
 	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
 }
 
-/* Is the task still runnable as it loses its CPU? */
+/* Whether the task is still runnable as it loses its CPU. */
 static __always_inline bool is_queued(const struct task_struct *p)
 {
 	return p->scx.flags & SCX_TASK_QUEUED;

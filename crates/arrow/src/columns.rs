@@ -1,4 +1,4 @@
-//! Named columns, one after another, as a record batch.
+//! Collects named columns into a record batch.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema, SchemaRef};
@@ -12,12 +12,12 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Returns a column whose every row has a value.
+    /// Adds a column in which every row has a value.
     pub(crate) fn with(self, name: &str, values: impl Array + 'static) -> Self {
         self.column(name, Arc::new(values), false)
     }
 
-    /// Returns a column some of whose rows may have none.
+    /// Adds a column in which rows may have no value.
     pub(crate) fn with_some(self, name: &str, values: impl Array + 'static) -> Self {
         self.column(name, Arc::new(values), true)
     }
@@ -28,7 +28,7 @@ impl Columns {
         self
     }
 
-    /// Returns the table. Its columns must be equally long.
+    /// Returns the table. All columns must have the same length.
     pub(crate) fn batch(self) -> RecordBatch {
         let schema: SchemaRef = Arc::new(Schema::new(self.fields));
         RecordBatch::try_new(schema, self.arrays).expect("columns are made from one list of rows")

@@ -1,14 +1,14 @@
-//! A stream of events as record batches of one schema.
+//! A stream of events as record batches with one schema.
 //!
 //! | column | type | meaning |
 //! | --- | --- | --- |
 //! | `at_ns` | u64 | when, in virtual nanoseconds |
-//! | `cpu` | u32 | the CPU that did it |
-//! | `event` | dictionary of text | what: `switch`, `wakeup`, `fork`, ... |
-//! | `pid` | u32 or null | the task it is about; of a switch the task that leaves; null for an idle CPU |
+//! | `cpu` | u32 | the CPU on which it happened |
+//! | `event` | dictionary of text | the kind of event: `switch`, `wakeup`, `fork`, ... |
+//! | `pid` | u32 or null | the task that the event is about; for a switch, the previous task; null for an idle CPU |
 //! | `comm` | dictionary of text, or null | that task's name: untrusted text |
-//! | `other_pid` | u32 or null | of a switch the next task; the waker, parent, wakee, child or owner of others |
-//! | `from_cpu`, `to_cpu` | u32 or null | where the task was, and where it goes; `to_cpu` is also the CPU that is meant |
+//! | `other_pid` | u32 or null | for a switch, the next task; otherwise the waker, parent, wakee, child or owner |
+//! | `from_cpu`, `to_cpu` | u32 or null | where the task was, and where it goes; `to_cpu` is also the target CPU |
 //! | `detail` | dictionary of text, or null | why a task left its CPU, who chose a CPU, which callback, which lock |
 //! | `value` | u64 or null | a length, a time in ns, flags, units: see [the page on Python](../../../docs/reference/python.md) |
 //! | `queue` | u64 or null | the dispatch queue |
@@ -21,15 +21,15 @@ use arrow_schema::SchemaRef;
 use keel_abi::{Instant, TaskId};
 use keel_trace::{Act, Chooser, Class, Event, Lock, Meta, Piping, Sink, What, Why};
 
-/// Events in a batch.
+/// The number of events per batch.
 const ROWS: usize = 65_536;
 
-/// Returns the columns of events.
+/// Returns the schema of the events' columns.
 pub fn events_schema() -> SchemaRef {
     Rows::default().batch().schema()
 }
 
-/// Turns the stream that it listens to into batches, and passes each to `give`.
+/// Converts the stream that it listens to into batches, and passes each to `give`.
 pub struct Batches<F> {
     names: Vec<(u32, String)>,
     rows: Rows,
@@ -38,12 +38,12 @@ pub struct Batches<F> {
 }
 
 impl<F: FnMut(RecordBatch)> Batches<F> {
-    /// Of events of these classes.
+    /// Creates a converter for events of these classes.
     pub fn new(wants: Class, give: F) -> Self {
         Self { names: Vec::new(), rows: Rows::default(), wants, give }
     }
 
-    /// Hands over what is left.
+    /// Passes on the remaining events.
     pub fn finish(mut self) {
         self.flush();
     }
@@ -81,7 +81,7 @@ impl<F: FnMut(RecordBatch)> Sink for Batches<F> {
     }
 }
 
-/// One event's columns beside its time and CPU.
+/// The columns of one event, except its time and CPU.
 #[derive(Default)]
 struct Row {
     event: &'static str,

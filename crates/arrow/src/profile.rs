@@ -1,4 +1,4 @@
-//! A profile's source lines as one record batch.
+//! The source lines of a profile as a record batch.
 
 use crate::columns::Columns;
 use arrow_array::{RecordBatch, StringArray, UInt32Array, UInt64Array};

@@ -1,4 +1,4 @@
-//! The lists of a run's report, as one record batch each.
+//! The lists of a run's report, each as a record batch.
 
 use crate::columns::Columns;
 use arrow_array::builder::{ListBuilder, MapBuilder, MapFieldNames, UInt32Builder, UInt64Builder};
@@ -11,23 +11,23 @@ use std::collections::BTreeMap;
 /// A list of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// `tasks`: a row for each task.
+    /// `tasks`: one row per task.
     Tasks,
-    /// `names`: a row for each name of tasks.
+    /// `names`: one row per task name.
     Names,
-    /// `findings`: a row for each finding that is listed.
+    /// `findings`: one row per listed finding.
     Findings,
-    /// `lines`: a row for each variable that CPUs waited for.
+    /// `lines`: one row per variable that CPUs waited for.
     Lines,
-    /// `locks`: a row for each lock.
+    /// `locks`: one row per lock.
     Locks,
 }
 
 impl Table {
-    /// All of them.
+    /// All tables.
     pub const ALL: [Self; 5] = [Self::Tasks, Self::Names, Self::Findings, Self::Lines, Self::Locks];
 
-    /// Returns the name of the JSON's list.
+    /// Returns the name of the list in the JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tasks => "tasks",
@@ -38,13 +38,13 @@ impl Table {
         }
     }
 
-    /// Returns the table of this name.
+    /// Returns the table with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.name() == name)
     }
 }
 
-/// Returns a list of a report as a record batch, whose columns are the list's JSON fields.
+/// Returns a list of the report as a record batch, whose columns are the list's JSON fields.
 pub fn table(run: &RunReport, of: Table) -> RecordBatch {
     match of {
         Table::Tasks => tasks(&run.tasks),
@@ -55,7 +55,7 @@ pub fn table(run: &RunReport, of: Table) -> RecordBatch {
     }
 }
 
-/// Returns what each CPU did in each bucket of time, the buckets of a CPU one after another.
+/// Returns what each CPU did in each bucket of time. The buckets of a CPU are consecutive rows.
 pub fn map(cells: &[MapCell]) -> RecordBatch {
     let cpus: UInt32Array = cells.iter().map(|cell| Some(cell.cpu)).collect();
     Columns::default()
@@ -94,7 +94,7 @@ fn tasks(rows: &[TaskReport]) -> RecordBatch {
         .batch()
 }
 
-/// Returns a map from a CPU to nanoseconds, for each row.
+/// Returns a map from CPUs to nanoseconds for each row.
 fn times_by_cpu<'a>(rows: impl Iterator<Item = &'a BTreeMap<u32, u64>>) -> MapArray {
     let names = MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
     let mut maps = MapBuilder::new(Some(names), UInt32Builder::new(), UInt64Builder::new());

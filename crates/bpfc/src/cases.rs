@@ -1,35 +1,35 @@
-//! The cases of `tests/bpf`: what each program of an object is to leave in its variable.
+//! The cases of `tests/bpf`: the value that each program of an object must leave in its variable.
 //!
-//! A case is a `SEC("syscall")` program NAME. It leaves its result in `got_NAME`. The object contains the expected
+//! A case is a `SEC("syscall")` program NAME, which leaves its result in `got_NAME`. The object contains the expected
 //! result in `want_NAME` (64-bit numbers) or `says_NAME` (a text), the first kernel that supports the case in
-//! `since_NAME`, and the number of its invalid accesses in `invalid_accesses_NAME`. The runner compares the bytes. The
+//! `since_NAME`, and the number of its invalid accesses in `invalid_accesses_NAME`. The runner compares the bytes; the
 //! program itself judges nothing.
 
 use crate::Error;
 use object::{File, Object, ObjectSection, ObjectSymbol, Symbol, SymbolKind};
 use std::fmt::Write;
 
-/// One program and what is expected of it.
+/// A program and its expected result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The program's name.
     pub name: String,
-    /// The variable that it leaves its result in.
+    /// The variable that contains its result.
     pub got: String,
     /// The offset of that variable in `.bss`.
     pub offset: usize,
-    /// What must be found there.
+    /// The expected contents of the variable.
     pub want: Vec<u8>,
-    /// Whether it is a text; otherwise it is numbers.
+    /// Whether the result is a text, rather than numbers.
     is_text: bool,
-    /// The first kernel that can run it, major and minor.
+    /// The first kernel that can run it: major and minor version.
     pub since: (u32, u32),
-    /// How many invalid accesses it makes, on purpose.
+    /// The number of invalid accesses that it makes on purpose.
     pub invalid_accesses: u64,
 }
 
 impl Case {
-    /// Returns a result for people: numbers as they are signed, or a text without the zeroes at its end.
+    /// Formats a result for people: numbers as signed, or a text without trailing zeros.
     pub fn shown(&self, bytes: &[u8]) -> String {
         if self.is_text {
             let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
@@ -41,7 +41,7 @@ impl Case {
             whole[..word.len()].copy_from_slice(word);
             let number = i64::from_le_bytes(whole);
             let space = if shown.is_empty() { "" } else { " " };
-            // What is no small number is easier to read by its digits.
+            // Large numbers are easier to read in hexadecimal.
             let _ = match number.unsigned_abs() {
                 0..1_000_000 => write!(shown, "{space}{number}"),
                 _ => write!(shown, "{space}{number:#x}"),
@@ -54,7 +54,7 @@ impl Case {
 /// Returns the cases of an object, in the order of their code.
 ///
 /// # Errors
-/// If the object is invalid, or a program of it lacks its variables.
+/// Fails if the object is invalid, or if a program lacks its variables.
 pub fn cases(object: &[u8]) -> Result<Vec<Case>, Error> {
     let file = File::parse(object).map_err(|_| Error::NoSection("syscall".into()))?;
     let section = file.section_by_name("syscall").ok_or_else(|| Error::NoSection("syscall".into()))?;

@@ -1,16 +1,16 @@
-//! A folder of sources as a Rust table of objects.
+//! Embeds a folder of sources as a Rust table of objects.
 
 use crate::{CLANG, Compiler, Error};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Compiles every `*.bpf.c` in `folder`, relative to the compiler's root, into `out`, and writes
-/// `out/TABLE.rs`: `pub static OBJECTS: &[(&str, &[u8])]`, the names without `.bpf.c` in
-/// alphabetical order. For a build script; include the table with
-/// `include!(concat!(env!("OUT_DIR"), "/TABLE.rs"))`.
+/// Compiles every `*.bpf.c` in `folder`, relative to the compiler's root, into `out`, and writes `out/TABLE.rs`:
+/// `pub static OBJECTS: &[(&str, &[u8])]`, with the names without `.bpf.c` in alphabetical order. Call it from a build
+/// script, and include the table with `include!(concat!(env!("OUT_DIR"), "/TABLE.rs"))`.
 ///
 /// # Errors
-/// The error of [`Compiler::compile`] for the first source that fails, and files that cannot be used.
+/// Fails with the error of [`Compiler::compile`] for the first source that cannot be compiled, or if a file cannot be
+/// used.
 pub fn embed(compiler: &Compiler, folder: &str, out: &Path, table: &str) -> Result<(), Error> {
     println!("cargo::rerun-if-env-changed={CLANG}");
     let mut rows = String::new();

@@ -1,7 +1,7 @@
 //! Compiles BPF C with clang, for build scripts and tests: the same source gives the same bytes in any directory and on
 //! any build machine.
 //!
-//! Users never run this crate: `keel` contains the compiled objects.
+//! Users never run this crate, because `keel` contains the compiled objects.
 //!
 //! - `cases`: the cases of `tests/bpf`, and the value that each program must leave in its variable
 //! - `native`: how many instructions the C code would compile to natively
@@ -25,7 +25,7 @@ use std::process::Command;
 /// The environment variable that names another clang.
 pub const CLANG: &str = "CLANG";
 
-/// Why something could not be compiled.
+/// Why something cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no compiler.
@@ -34,36 +34,36 @@ pub enum Error {
          (apt-get install clang-19 libbpf-dev), or name yours in {CLANG}."
     )]
     NoClang {
-        /// What was tried.
+        /// The command that was tried.
         clang: String,
-        /// What the system said.
+        /// The operating system's error.
         why: std::io::Error,
     },
-    /// The compiler refused the source.
+    /// The compiler rejected the source.
     #[error("clang refuses {}:\n{diagnostics}", .source_file.display())]
     Refused {
         /// The source.
         source_file: PathBuf,
-        /// Its own words.
+        /// The compiler's messages.
         diagnostics: String,
     },
     /// A file or folder could not be read or written.
     #[error("{}: {why}", .path.display())]
     File {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         why: std::io::Error,
     },
-    /// The result lacks the requested part.
+    /// The object lacks the requested section.
     #[error("the object has no section {0}")]
     NoSection(String),
-    /// There is no such setting.
+    /// The object has no such setting.
     #[error("the object has no read-only variable {0}")]
     NoVariable(String),
 }
 
-/// A compiler for the sources under one folder.
+/// Compiles the sources under one folder.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     clang: OsString,
@@ -74,14 +74,14 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Compiles sources under `root`; in the objects, their names are relative to it.
+    /// Creates a compiler for sources under `root`. In the objects, their names are relative to it.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         let clang = std::env::var_os(CLANG).filter(|name| !name.is_empty());
         let clang = clang.unwrap_or_else(|| "clang-19".into());
         Self { clang, root: root.into(), includes: Vec::new(), defines: Vec::new(), cpu: "v3" }
     }
 
-    /// Uses another instruction set than v3, such as v4.
+    /// Uses an instruction set other than v3, such as v4.
     #[must_use]
     pub fn cpu(mut self, cpu: &'static str) -> Self {
         self.cpu = cpu;
@@ -95,23 +95,23 @@ impl Compiler {
         self
     }
 
-    /// Searches headers here too, relative to the root.
+    /// Adds a folder, relative to the root, in which headers are searched.
     #[must_use]
     pub fn include(mut self, folder: impl Into<PathBuf>) -> Self {
         self.includes.push(folder.into());
         self
     }
 
-    /// Returns the bytes of the object that `source`, relative to the root, becomes.
+    /// Compiles `source`, whose path is relative to the root, and returns the bytes of the object.
     ///
     /// # Errors
-    /// If there is no clang, or if it refuses the source.
+    /// Fails if there is no clang, or if it rejects the source.
     pub fn compile(&self, source: impl AsRef<Path>) -> Result<Vec<u8>, Error> {
         let source = source.as_ref();
         self.run(self.command(source), source)
     }
 
-    /// Returns what clang makes of `source` by this command.
+    /// Runs this command and returns its output for `source`.
     fn run(&self, mut command: Command, source: &Path) -> Result<Vec<u8>, Error> {
         let output = command.output().map_err(|why| {
             let clang = self.clang.to_string_lossy().into_owned();
@@ -131,7 +131,7 @@ impl Compiler {
     /// Returns the names, without `.bpf.c`, of the sources in `folder`, relative to the root, in alphabetical order.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// Fails if the folder cannot be read.
     pub fn names(&self, folder: &str) -> Result<Vec<String>, Error> {
         let path = self.root.join(folder);
         let entries = std::fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -143,13 +143,13 @@ impl Compiler {
         Ok(names)
     }
 
-    /// `source` as assembly, for BPF or for x86-64.
+    /// Returns `source` as assembly, for BPF or for x86-64.
     fn assembly(&self, source: &Path, native: bool) -> Result<String, Error> {
         let mut command = Command::new(&self.clang);
         command.current_dir(&self.root);
         match native {
             true => command.args(["-target", "x86_64-linux-gnu", "-fno-pic"]),
-            // What is relocated when a program is loaded is in its debug information.
+            // The debug information contains what is relocated when a program is loaded.
             false => command.args(["-target", "bpf", "-g"]).arg(format!("-mcpu={}", self.cpu)),
         };
         command.args(["-O2", "-w", "-S", "-o", "-"]);
@@ -166,7 +166,7 @@ impl Compiler {
         command.arg(format!("-mcpu={}", self.cpu));
         command.args(["-target", "bpf", "-O2", "-g", "-c", "-o", "-"]);
         command.args(["-Wall", "-Wno-missing-declarations", "-Werror"]);
-        // No path of this machine may get into the object.
+        // The object must not contain any path of this machine.
         command.args(["-fdebug-compilation-dir=.", "-no-canonical-prefixes"]);
         for folder in &self.includes {
             command.arg("-I").arg(folder);
@@ -180,18 +180,18 @@ impl Compiler {
 /// Returns the bytes of one section of an object.
 ///
 /// # Errors
-/// If the object is invalid, or has no such section.
+/// Fails if the object is invalid or has no such section.
 pub fn section(object: &[u8], name: &str) -> Result<Vec<u8>, Error> {
     let file = object::File::parse(object).ok();
     let data = file.as_ref().and_then(|file| file.section_by_name(name)?.data().ok());
     data.map(<[u8]>::to_vec).ok_or_else(|| Error::NoSection(name.to_owned()))
 }
 
-/// Gives a read-only variable (`const volatile`) of an object another value, as `--set` does in
-/// the simulated kernel: for loaders that cannot set one. The value is cut to the variable's size.
+/// Sets a read-only variable (`const volatile`) of an object, as `--set` does in the simulated kernel, for loaders that
+/// cannot do this. The value is truncated to the variable's size.
 ///
 /// # Errors
-/// If the object has no such variable in `.rodata`.
+/// Fails if the object has no such variable in `.rodata`.
 pub fn set(object: &mut [u8], variable: &str, value: u64) -> Result<(), Error> {
     let place = place_of(object, variable).filter(|place| place.len() <= 8);
     let bytes = place.and_then(|place| object.get_mut(place));
@@ -200,7 +200,7 @@ pub fn set(object: &mut [u8], variable: &str, value: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the bytes of the file that contain a variable of `.rodata`.
+/// Returns the range of the file's bytes that contains a variable of `.rodata`.
 fn place_of(object: &[u8], variable: &str) -> Option<std::ops::Range<usize>> {
     let file = object::File::parse(object).ok()?;
     let symbol = file.symbols().find(|symbol| symbol.name() == Ok(variable))?;

@@ -1,4 +1,4 @@
-//! Compares instruction counts: the same C sources compiled by clang for BPF and for x86-64, by function.
+//! Counts instructions per function, of the same C sources compiled by clang for BPF and for x86-64.
 
 use crate::embed::write;
 use crate::{Compiler, Error};
@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// A function's instructions.
+/// The instruction counts of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Of the BPF object.
+    /// In the BPF object.
     pub bpf: u32,
-    /// Of compiled C.
+    /// In compiled C.
     pub native: u32,
 }
 
-/// What CO-RE asks of the kernel when a program is loaded is known when C is compiled.
+/// What CO-RE asks of the kernel at load time is known at compile time in C.
 const RELOCATIONS: [&str; 5] = [
     "__builtin_preserve_access_index(access)=(access)",
     // The attribute that marks types for it; any other that a type may have.
@@ -29,7 +29,7 @@ impl Compiler {
     /// Returns the instruction counts of each function that both builds contain, by name.
     ///
     /// # Errors
-    /// As [`Compiler::compile`].
+    /// Fails like [`Compiler::compile`].
     pub fn count(&self, source: &Path) -> Result<BTreeMap<String, Counts>, Error> {
         let bpf = instructions(&self.assembly(source, false)?);
         let mut native = self.clone();
@@ -41,8 +41,8 @@ impl Compiler {
     }
 }
 
-/// Returns the instructions between a function's label and its end, in clang's assembly: neither labels nor directives
-/// nor comments.
+/// Counts the instructions between a function's label and its end in clang's assembly, without labels, directives and
+/// comments.
 fn instructions(assembly: &str) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     let mut function = None;
@@ -61,10 +61,10 @@ fn instructions(assembly: &str) -> BTreeMap<String, u32> {
     counts
 }
 
-/// Counts every `.bpf.c` in `folder` and writes a Rust table of them, `COUNTS`, to `TABLE.rs` in `out`.
+/// Counts every `.bpf.c` in `folder`, and writes a Rust table of the counts, `COUNTS`, to `TABLE.rs` in `out`.
 ///
 /// # Errors
-/// If a source cannot be compiled, or a file written.
+/// Fails if a source cannot be compiled or a file cannot be written.
 pub fn count_all(compiler: &Compiler, folder: &str, out: &Path, table: &str) -> Result<(), Error> {
     let mut rows = String::new();
     for name in compiler.names(folder)? {

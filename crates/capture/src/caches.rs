@@ -1,9 +1,9 @@
-//! The caches of the first CPU that has any: their sizes, and the length of a line.
+//! Reads the caches of the first CPU that has any: their sizes, and the size of a line.
 
 use crate::file::Machine;
 use crate::tree::Tree;
 
-/// Sizes of a CPU's caches by level, in KiB, and the bytes of a line.
+/// Adds the sizes of a CPU's caches by level, in KiB, and the size of a line, in bytes.
 pub(crate) fn see(tree: &Tree, machine: &mut Machine, unseen: &mut Vec<String>) {
     let cpus = tree.numbered("sys/devices/system/cpu", "cpu").into_iter();
     let folders = cpus.map(|cpu| format!("sys/devices/system/cpu/cpu{cpu}/cache"));
@@ -38,7 +38,7 @@ pub(crate) fn see(tree: &Tree, machine: &mut Machine, unseen: &mut Vec<String>) 
     machine.constant("costs", "llc_kb", kb, source);
 }
 
-/// `32K`, `2M`.
+/// Parses a size such as `32K` or `2M`, in KiB.
 fn kib(size: &str) -> Option<u64> {
     let (number, unit) = size.split_at_checked(size.len().checked_sub(1)?)?;
     let number: u64 = number.parse().ok()?;

@@ -1,4 +1,4 @@
-//! The machine as text: each constant with its source, and at the end what could not be read.
+//! Writes the machine as text: each constant with its source, and at the end what could not be read.
 
 use crate::shape::{Node, Shape};
 use keel_abi::CpuSet;
@@ -17,7 +17,7 @@ pub struct Constant {
     pub source: String,
 }
 
-/// What was found out about a machine.
+/// What is known about a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Machine {
     pub(crate) name: String,
@@ -108,7 +108,7 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// Makes text safe for a comment, which ends with its line and must not contain control characters in TOML.
+/// Returns text for a comment, which ends with its line and in which TOML allows no control characters.
 fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,6 +1,6 @@
 //! Describes the machine that a process runs on as a machine file, from /sys, /proc and short benchmarks.
 //!
-//! Nothing here needs privileges. Values that can't be read keep the default machine's, and a note says so.
+//! Nothing here needs privileges. Values that can't be read remain the default machine's, and a note says so.
 //!
 //! - `tree`: reading files of /sys and /proc, which may be missing
 //! - `shape`: CPUs, cores, caches, nodes and their distances
@@ -33,7 +33,7 @@ use tree::Tree;
 pub struct Captured {
     /// The machine file.
     pub text: String,
-    /// What could not be read and keeps the default machine's value: a sentence each.
+    /// One sentence for each value that could not be read and remains the default machine's.
     pub unseen: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ pub enum CaptureError {
 /// Captures the machine whose /sys and /proc are below `root`. `measured` are the measurements made on it.
 ///
 /// # Errors
-/// If the kernel does not list the CPUs.
+/// Fails if the kernel does not list the CPUs.
 pub fn capture(root: &Path, measured: Option<&Measured>) -> Result<Captured, CaptureError> {
     let tree = Tree::new(root);
     let mut unseen = Vec::new();

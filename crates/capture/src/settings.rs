@@ -1,11 +1,11 @@
-//! How the kernel was built and configured: settings for the machine file, and remarks.
+//! Reads how the kernel was built and configured: settings for the machine file, and remarks.
 
 use crate::file::Machine;
 use crate::shape::Shape;
 use crate::tree::Tree;
 use std::io::Read;
 
-/// The rest of a longer name is dropped.
+/// The maximum length of a name. The rest of a longer one is dropped.
 const MOST_NAME: usize = 80;
 /// The maximum size of a kernel's unpacked configuration.
 const MOST_CONFIG: u64 = 4 << 20;
@@ -59,7 +59,7 @@ pub(crate) fn see(tree: &Tree, machine: &mut Machine, unseen: &mut Vec<String>) 
     }
 }
 
-/// `CONFIG_HZ` and its source.
+/// Returns `CONFIG_HZ` and its source.
 fn hz(tree: &Tree) -> Option<(u64, String)> {
     let of = |config: &str| {
         let value = config.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="))?;

@@ -1,4 +1,4 @@
-//! CPUs, cores, last-level caches, nodes and their distances.
+//! Reads the CPUs, cores, LLCs, nodes and their distances.
 //!
 //! A machine file numbers its CPUs without gaps. Each core is within a cache and each cache within a node. An offline
 //! CPU has no place of its own in /sys: it becomes a core of its node, and is off when the machine starts.
@@ -22,7 +22,7 @@ pub(crate) struct Node {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) nodes: Vec<Node>,
-    /// A row for each node. Empty if all are one hop apart.
+    /// One row per node. Empty if all nodes are one hop apart.
     pub(crate) hops: Vec<Vec<u32>>,
     pub(crate) offline: CpuSet,
 }
@@ -146,7 +146,7 @@ fn core(tree: &Tree, cpu: CpuId) -> Shared {
     }
 }
 
-/// Hops between nodes: the rank of their distance among all distances, from 0 for the node itself.
+/// Returns the hops between nodes: the rank of their distance among all distances, 0 for the node itself.
 fn hops(tree: &Tree, nodes: &[(Option<u32>, CpuSet)], unseen: &mut Vec<String>) -> Vec<Vec<u32>> {
     if nodes.len() < 2 {
         return Vec::new();

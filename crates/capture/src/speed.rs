@@ -1,4 +1,4 @@
-//! Capacities, and the frequencies that the governor chooses from.
+//! Reads the CPUs' capacities, and the frequencies that the governor chooses from.
 
 use crate::file::Machine;
 use crate::shape::Shape;

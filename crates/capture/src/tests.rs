@@ -1,4 +1,4 @@
-//! Made-up machines, as trees of files.
+//! Captures made-up machines, which are trees of files.
 
 use crate::{CaptureError, Captured, capture};
 use std::path::Path;
@@ -78,7 +78,7 @@ fn cpu(n: u32, core: &str, llc: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// Three nodes on a line, SMT, two caches in the first node, CPU 5 off.
+/// Returns a server: three nodes in a line, SMT, two caches in the first node, CPU 5 offline.
 fn server() -> Vec<(String, String)> {
     let mut files: Vec<(String, String)> = [
         ("sys/devices/system/cpu/online", "0-4,6-8"),

@@ -1,14 +1,14 @@
-//! The experiments that come along, from `experiments/`.
+//! The built-in experiments, from `experiments/`.
 
 include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 use crate::model::Experiment;
 use crate::read::read;
 
-/// Returns all of them, in the order of their names.
+/// Returns all built-in experiments, in the order of their names.
 ///
 /// # Panics
-/// If one of the project's own files is wrong, which a test rules out.
+/// Panics if one of the project's own files is invalid, which a test rules out.
 pub fn all() -> Vec<Experiment> {
     let read = |(file, text): &(&str, &str)| read(file, text).unwrap_or_else(|e| panic!("{e}"));
     let mut all: Vec<Experiment> = FILES.iter().map(read).collect();

@@ -1,15 +1,13 @@
-//! What was measured, held against what was claimed.
+//! Compares what was measured with what was claimed.
 //!
-//! A claim is reproduced if all three hold:
+//! A claim is reproduced if all of this holds:
 //!
-//! 1. the ratio is on the published side of 1, and outside of what two runs of the same scheduler
-//!    differ by (A/A);
-//! 2. it is in the claim's band;
-//! 3. with the mechanism off at most a quarter of the effect is left, in logarithms, or no more
-//!    than A/A.
+//! 1. The ratio is on the published side of 1, and outside the range of ratios of two runs of the same scheduler (A/A).
+//! 2. It is in the claim's band.
+//! 3. With the mechanism off, at most a quarter of the effect is left, in logarithms, or no more than A/A.
 //!
-//! If the published samples overlap, the claim is undecidable, whatever our value. A claim about one
-//! arm's own value calibrates: it only has a band.
+//! If the published samples overlap, the claim is undecidable, whatever our value is. A claim about one arm's own value
+//! is a calibration: it only has a band.
 
 mod order;
 mod sentences;
@@ -20,19 +18,19 @@ use crate::model::{Band, Claim, Experiment, Off, Published, Side, mean};
 use crate::outcome::ArmFigures;
 use trend::Trend;
 
-/// How much of the effect may be left without the mechanism, in logarithms.
+/// The maximum share of the effect that may be left without the mechanism, in logarithms.
 const LEFT: f64 = 0.25;
 
 /// A claim's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Ours agrees in direction, size and mechanism.
+    /// Our ratio agrees in direction, size and mechanism.
     Reproduced,
-    /// It does not, or was not measured.
+    /// It does not agree, or was not measured.
     NotReached,
     /// The published samples overlap.
     Undecidable,
-    /// An arm's own value is in its band.
+    /// An arm's own value is in the band.
     Calibrated,
 }
 
@@ -41,9 +39,9 @@ pub enum Standing {
 pub struct Values {
     /// Their mean.
     pub mean: f64,
-    /// The least.
+    /// The minimum.
     pub low: f64,
-    /// The greatest.
+    /// The maximum.
     pub high: f64,
 }
 
@@ -52,36 +50,36 @@ pub struct Values {
 pub struct ClaimVerdict {
     /// The published ratio or value.
     pub published: f64,
-    /// Ours; `None` where it could not be measured.
+    /// Our ratio or value; `None` if it could not be measured.
     pub ours: Option<f64>,
-    /// The ratios of two runs of one scheduler, the less steady of the two: least and greatest. Of
-    /// a claim about one arm's value: the least and greatest value.
+    /// The minimum and maximum ratio of two runs of one scheduler, for the less steady of the two. For a claim about
+    /// one arm's value, the minimum and maximum value.
     pub spread: Option<(f64, f64)>,
     /// The band for our value.
     pub band: (f64, f64),
     /// The ratio with the mechanism off.
     pub off: Option<f64>,
-    /// The values of the arm that is divided.
+    /// The values of the arm in the numerator.
     pub of: Option<Values>,
-    /// The values of the arm that it is divided by.
+    /// The values of the arm in the denominator.
     pub to: Option<Values>,
     /// Its status.
     pub standing: Standing,
-    /// Whether our value is on the right side of 1, outside of A/A; whether it is in the band; and whether the effect
-    /// is absent without the mechanism. Each as far as it could be judged.
+    /// Whether our value is on the right side of 1 and outside of A/A, whether it is in the band, and whether the
+    /// effect is absent without the mechanism. Each as far as it could be judged.
     pub holds: Holds,
-    /// Why: one line.
+    /// The reason, on one line.
     pub why: String,
 }
 
 /// The three conditions, each as far as it could be judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holds {
-    /// On the published side of 1, outside of A/A.
+    /// Whether the ratio is on the published side of 1, outside of A/A.
     pub direction: Option<bool>,
-    /// In the band.
+    /// Whether it is in the band.
     pub band: Option<bool>,
-    /// Gone with the mechanism off.
+    /// Whether the effect is gone with the mechanism off.
     pub mechanism: Option<bool>,
 }
 
@@ -96,15 +94,15 @@ impl Holds {
 pub struct Judged {
     /// Its claims, in the order of the file.
     pub claims: Vec<ClaimVerdict>,
-    /// The trend over its claims, where one is claimed.
+    /// The trend over its claims, if one is claimed.
     pub trend: Option<Trend>,
-    /// The overall status: not reached if any claim or the trend is not, otherwise the first claim's.
+    /// The overall status: not reached if any claim or the trend is not reached, otherwise that of the first claim.
     pub standing: Standing,
-    /// Why: one line, of the claim that decides.
+    /// The reason on one line, from the claim that decides.
     pub why: String,
 }
 
-/// Judges an experiment by its runs, one [`ArmFigures`] an arm.
+/// Judges an experiment by its runs, with one [`ArmFigures`] per arm.
 pub fn judge(experiment: &Experiment, arms: &[ArmFigures]) -> Judged {
     let claims: Vec<ClaimVerdict> =
         experiment.claims.iter().map(|claim| judge_claim(experiment, claim, arms)).collect();
@@ -125,7 +123,7 @@ pub fn judge(experiment: &Experiment, arms: &[ArmFigures]) -> Judged {
     }
 }
 
-/// What a claim is judged by.
+/// The samples by which a claim is judged.
 struct Samples {
     of: Vec<f64>,
     to: Option<Vec<f64>>,
@@ -163,7 +161,7 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures]) -> C
     }
 }
 
-/// Returns the values of an arm's runs, or why they are not all there.
+/// Returns the values of an arm's runs, or why some are missing.
 pub(crate) fn values(label: &str, claim: &Claim, arm: &ArmFigures) -> Result<Vec<f64>, String> {
     if arm.runs.is_empty() {
         return Err(format!("{label} was not run"));
@@ -176,7 +174,7 @@ pub(crate) fn values(label: &str, claim: &Claim, arm: &ArmFigures) -> Result<Vec
     arm.runs.iter().map(value).collect()
 }
 
-/// Returns the values minus the mean of what is subtracted from them.
+/// Subtracts the mean of `less` from the values.
 fn taken_off(values: Vec<f64>, less: Option<&[f64]>) -> Vec<f64> {
     let off = less.map_or(0.0, mean);
     values.into_iter().map(|value| value - off).collect()
@@ -226,9 +224,9 @@ fn compare(experiment: &Experiment, claim: &Claim, samples: &Samples) -> ClaimVe
         })
     };
     let off = claim.off.as_ref().and_then(without);
-    // No difference has no side.
+    // A claim of no difference has no side.
     let direction = claim.band == Band::Same || stands_out(verdict.published, ours, spread);
-    // Without an effect nothing can disappear.
+    // Without an effect, nothing can disappear.
     let effect_without = off.filter(|_| direction);
     verdict.holds = Holds {
         direction: Some(direction),
@@ -272,7 +270,7 @@ fn against_itself(arms: &[Values]) -> (f64, f64) {
     (1.0 / most, most)
 }
 
-/// Returns whether the ratio is on the published side of 1, and outside of A/A. A published ratio of 1 has no side.
+/// Returns whether the ratio is on the published side of 1 and outside of A/A. A published ratio of 1 has no side.
 fn stands_out(published: f64, ours: f64, (low, high): (f64, f64)) -> bool {
     match published {
         p if p > 1.0 => ours > high,

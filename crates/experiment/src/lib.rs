@@ -1,7 +1,7 @@
 //! Published experiments as data: what is run, what was claimed, and what counts as reproduced.
 //!
-//! This crate does not know how a run is made, or how a verdict is shown. Its functions are pure: they touch no file,
-//! clock, thread or environment, and reading always ends, whatever an untrusted file contains.
+//! This crate does not know how runs are made or how verdicts are displayed. Its functions are pure: they use no file,
+//! clock, thread or environment. Reading always terminates, whatever an untrusted file contains.
 //!
 //! - [`model`]: an experiment, as its file describes it.
 //! - `read`: the TOML file, as an [`Experiment`].
@@ -10,7 +10,7 @@
 //! - [`outcome`]: what the runs measured, arm by arm.
 //! - [`judge`]: compares measurements with claims.
 //! - [`matrix`]: every scheduler under every experiment's workload.
-//! - [`error`]: what can be wrong with an experiment's file.
+//! - [`error`]: errors in an experiment's file.
 #![forbid(unsafe_code)]
 
 pub mod built_in;

@@ -1,8 +1,8 @@
-//! Every scheduler on every experiment: all of them do the work of a row, not only those that were compared when it was
-//! published.
+//! Runs every scheduler on every experiment: all schedulers do the work of a row, not only those that were compared in
+//! the publication.
 //!
-//! The first claim decides what is measured, and the arm that it divides what is run where. What a claim takes off
-//! (`less`) is not taken off here: it is another's.
+//! The first claim decides what is measured, and the arm in its numerator decides what is run where. What a claim
+//! subtracts (`less`) is not subtracted here, because it belongs to another scheduler.
 
 use crate::judge::{Values, spread_of, values};
 use crate::model::{Arm, Band, Claim, Experiment, Published, Until};
@@ -10,10 +10,10 @@ use crate::outcome::ArmFigures;
 use keel_abi::Span;
 use keel_check::Measure;
 
-/// Work that some scheduler does not finish in this time counts as never finished. The longest of our arms takes 51 s.
+/// Work that a scheduler does not finish in this time counts as never finished. The longest of our arms takes 51 s.
 pub const MOST: Span = Span::from_s(120);
 
-/// Returns the experiment with these schedulers for its arms, as they are built: without settings.
+/// Returns the experiment with these schedulers as its arms, without settings.
 pub fn everyone(experiment: &Experiment, schedulers: &[String]) -> Experiment {
     let claim = &experiment.claims[0];
     let like = &experiment.arms[claim.of];
@@ -24,7 +24,7 @@ pub fn everyone(experiment: &Experiment, schedulers: &[String]) -> Experiment {
         settings: Vec::new(),
         ..like.clone()
     };
-    // Claims say what is measured of each arm; nothing is judged by these.
+    // These claims only say what is measured in each arm. Nothing is judged by them.
     let asks = |of: usize, measure: Measure, tasks: &[String]| Claim {
         says: claim.says.clone(),
         measure,
@@ -47,18 +47,19 @@ pub fn everyone(experiment: &Experiment, schedulers: &[String]) -> Experiment {
     Experiment { until, arms, claims, tables: Vec::new(), ..experiment.clone() }
 }
 
-/// How one scheduler did a row's work.
+/// The result of one scheduler in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// What was measured, or why it was not: a clause.
+    /// What was measured, or as a clause why it was not.
     pub value: Result<Values, String>,
-    /// How many times worse than the best that is: 1 for the best itself. `None` if it has no value, or the best is 0.
+    /// How many times worse it is than the best one: 1 for the best one itself. `None` if it has no value, or the best
+    /// value is 0.
     pub worse: Option<f64>,
-    /// Core-seconds that CPUs idled while tasks waited that may run there, for each second of the runs that were made.
+    /// Core-seconds per second of the runs in which CPUs were idle while tasks that may run there were waiting.
     pub wasted_cores: Option<f64>,
 }
 
-/// Returns the cells of a row that [`everyone`] made, one for each of its arms.
+/// Returns the cells of a row that [`everyone`] created, one for each arm.
 pub fn cells(everyone: &Experiment, arms: &[ArmFigures]) -> Vec<Cell> {
     let values: Vec<Result<Values, String>> = (everyone.claims.iter().step_by(2).zip(arms))
         .map(|(claim, arm)| values("", claim, arm).map(|values| spread_of(&values)).map_err(reported))
@@ -81,7 +82,7 @@ pub fn cells(everyone: &Experiment, arms: &[ArmFigures]) -> Vec<Cell> {
     values.clone().into_iter().zip(arms).map(cell).collect()
 }
 
-/// Shortens a failure's text: the column already shows which arm it was.
+/// Removes the name of the arm, because the column shows it.
 fn reported(why: String) -> String {
     why.strip_prefix(", ").unwrap_or(&why).trim_start().to_owned()
 }

@@ -1,59 +1,60 @@
-//! An experiment, as its file describes it.
+//! Experiments, as their files describe them.
 
 use keel_abi::{Noise, Span};
 use keel_check::Measure;
 
-/// One published experiment.
+/// A published experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Its name: the file's name without `.toml`.
+    /// Its name, which is the file's name without `.toml`.
     pub id: String,
-    /// What it is, in a few words.
+    /// What it is about, in a few words.
     pub title: String,
     /// Its publication: the document, and the place in it.
     pub source: String,
     /// What our workload and machine represent, and which parts of the original are left out.
     pub modelled: String,
-    /// The background in a paragraph, for readers who do not know the document: who found what, and why it mattered.
-    /// Empty if the file has none.
+    /// The background in a paragraph, for readers who do not know the document: who found out what, and why it
+    /// mattered. Empty if the file has none.
     pub story: String,
-    /// The least rank correlation (Spearman's) that the published and our ratios of all claims about two arms must
-    /// have; `None` where no trend is claimed.
+    /// The minimum rank correlation (Spearman's) between the published ratios and ours over all claims about two arms.
+    /// `None` if no trend is claimed.
     pub trend: Option<f64>,
-    /// How long each run is.
+    /// The length of each run.
     pub until: Until,
-    /// What is left out of each run's figures at its beginning.
+    /// The time at the beginning of each run that its figures leave out.
     pub warm_up: Span,
-    /// The first run's seed; the others count up from it.
+    /// The seed of the first run. Later runs count up from it.
     pub seed: u64,
-    /// The default number of runs of each arm; `None` for as many as its verdict takes, [`FEW_RUNS`] to [`MOST_RUNS`].
+    /// The default number of runs of each arm. `None` for as many as the verdict needs, from [`FEW_RUNS`] to
+    /// [`MOST_RUNS`].
     ///
     /// [`FEW_RUNS`]: crate::plan::FEW_RUNS
     /// [`MOST_RUNS`]: crate::plan::MOST_RUNS
     pub runs: Option<u32>,
-    /// What goes on beside the workload.
+    /// The activity besides the workload.
     pub noise: Noise,
-    /// What is run.
+    /// The arms that are run.
     pub arms: Vec<Arm>,
-    /// The claims; the first is the row's own, the others are below it.
+    /// The claims. The first is the row's own, and the others are listed below it.
     pub claims: Vec<Claim>,
     /// Tables of tasks, as published.
     pub tables: Vec<Table>,
 }
 
 impl Experiment {
-    /// Returns whether it needs programs of certain versions, which have to be installed.
+    /// Returns whether it needs certain versions of programs, which have to be installed.
     pub fn needs_programs(&self) -> bool {
         self.arms.iter().any(|arm| arm.version.is_some())
     }
 
-    /// Returns whether this is measured for any of its arms.
+    /// Returns whether this is measured in any of its arms.
     pub fn measures(&self, measure: Measure) -> bool {
         self.claims.iter().any(|claim| claim.measure == measure)
     }
 }
 
-/// What was published of each task of an arm.
+/// The published figures of each task of an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// The claim in a few words.
@@ -62,24 +63,24 @@ pub struct Table {
     pub of: usize,
     /// The tasks, by name.
     pub tasks: Vec<String>,
-    /// The things counted, and each one's count.
+    /// The measures, with the published count of each task.
     pub columns: Vec<(Measure, Vec<f64>)>,
 }
 
-/// How long a run is.
+/// The length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// For this long, in virtual time.
+    /// This long, in virtual time.
     After(Span),
-    /// Until the workload's last task has exited. A run that takes longer than this has failed.
+    /// Until the workload's last task has exited. A run that takes longer than `at_most` has failed.
     End {
-        /// The longest that a run may take.
+        /// The maximum length of a run.
         at_most: Span,
     },
 }
 
 impl Until {
-    /// Returns the longest that a run can take.
+    /// Returns the maximum length of a run.
     pub const fn longest(self) -> Span {
         match self {
             Self::After(span) | Self::End { at_most: span } => span,
@@ -87,26 +88,26 @@ impl Until {
     }
 }
 
-/// One side of a comparison: which scheduler runs what, and where.
+/// One side of a comparison: which scheduler runs which workload on which machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arm {
-    /// What claims call it.
+    /// Its name in claims.
     pub label: String,
-    /// The scheduler: a built-in name, a file, or a scheduler's own program with its arguments, as a shell takes them.
+    /// The scheduler: a built-in name, a file, or the command of a scheduler's own program, in a shell's syntax.
     pub scheduler: String,
-    /// The version of the crate that the program comes from; `None` for whichever is in PATH, and for what is no
-    /// program.
+    /// The version of the crate that contains the program. `None` for a program from PATH, and for a scheduler that is
+    /// not a program.
     pub version: Option<String>,
-    /// Its global variables, as `--set` takes them.
+    /// Its global variables, as for `--set`.
     pub settings: Vec<(String, String)>,
-    /// The workload: a built-in name, a generator's, or a file.
+    /// The workload: a built-in name, a generator's name, or a file.
     pub workload: String,
-    /// The machine: a built-in name, a number of CPUs or a file.
+    /// The machine: a built-in name, a number of CPUs, or a file.
     pub machine: String,
 }
 
 impl Arm {
-    /// Returns the scheduler, with its version if it is a program that has one.
+    /// Returns the scheduler's name, with its version if it has one.
     pub fn who(&self) -> String {
         match &self.version {
             Some(version) => format!("{} ({version})", self.scheduler),
@@ -115,28 +116,28 @@ impl Arm {
     }
 }
 
-/// Something that was claimed: a ratio between two arms, or an arm's own value.
+/// A published claim: a ratio between two arms, or an arm's own value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// The claim in a few words.
     pub says: String,
     /// What is measured in each arm.
     pub measure: Measure,
-    /// Of which tasks together, by name; of all where there are none.
+    /// The names of the tasks whose figures are combined. Empty for all tasks.
     pub tasks: Vec<String>,
-    /// The arm that is divided, as an index into [`Experiment::arms`].
+    /// The arm in the numerator, as an index into [`Experiment::arms`].
     pub of: usize,
-    /// The arm that it is divided by. Without it the claim is about the value of `of` itself: the
-    /// row calibrates, and reproduces nothing.
+    /// The arm in the denominator. Without it, the claim is about the value of `of` itself: the row is a calibration
+    /// and reproduces nothing.
     pub to: Option<usize>,
-    /// The arm whose mean value is taken off that of every other: what the benchmark itself takes off as
+    /// The arm whose mean value is subtracted from that of every other, because the benchmark itself subtracts it as
     /// overhead.
     pub less: Option<usize>,
-    /// What was published.
+    /// The published figures.
     pub published: Published,
     /// The band for our value.
     pub band: Band,
-    /// What must happen when the mechanism is off; `None` where the claim names none.
+    /// What must happen when the mechanism is off. `None` if the claim names no mechanism.
     pub off: Option<Off>,
 }
 
@@ -145,50 +146,50 @@ pub struct Claim {
 pub enum Published {
     /// Only the ratio.
     Ratio(f64),
-    /// Samples of both arms; the ratio is that of their means.
+    /// Samples of both arms. The ratio is that of their means.
     Samples {
-        /// Of the arm that is divided.
+        /// The samples of the arm in the numerator.
         of: Vec<f64>,
-        /// Of the arm that it is divided by; empty where the claim is about one arm's value.
+        /// The samples of the arm in the denominator. Empty if the claim is about one arm's value.
         to: Vec<f64>,
     },
 }
 
-/// The mechanism switched off.
+/// A mechanism that is switched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Off {
-    /// The arm that is run then.
+    /// The arm that is run with the mechanism off.
     pub arm: usize,
-    /// Which side of the comparison it belongs to.
+    /// The side of the comparison that the arm belongs to.
     pub side: Side,
-    /// Which mechanism is off, and what must disappear, in a few words.
+    /// Which mechanism is off and what must disappear, in a few words.
     pub gone: String,
 }
 
 /// One of the two arms of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The one that is divided.
+    /// The arm in the numerator.
     Of,
-    /// The one that it is divided by.
+    /// The arm in the denominator.
     To,
 }
 
 /// The band for a ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
-    /// The effect, which is the ratio less 1, is between half and twice the published one.
+    /// The effect, which is the ratio minus 1, is between half and twice the published effect.
     Effect,
-    /// The ratio is off by this share of the published one at most.
+    /// The ratio differs from the published one by at most this share.
     Within(f64),
-    /// The ratio lies between these.
+    /// The ratio is between these values.
     Range(f64, f64),
-    /// The ratio or value is at most this many times as much as the published one, or as little.
+    /// The ratio or value is at most this many times higher or lower than the published one.
     Factor(f64),
-    /// No difference: two runs of one arm have such a ratio, too.
+    /// No difference: two runs of one arm can have such a ratio too.
     Same,
-    /// The tasks are in the published order. This compares each pair of tasks of which one was published with at least
-    /// twice the other's count, and [`ORDER_LEAST`] more.
+    /// The tasks are in the published order. Only pairs of tasks are compared whose published counts differ by a factor
+    /// of at least two, and by at least [`ORDER_LEAST`].
     Order,
 }
 
@@ -196,14 +197,14 @@ pub enum Band {
 pub const ORDER_LEAST: f64 = 10.0;
 
 impl Band {
-    /// Returns the minimum and the maximum ratio in the band, given the published one.
+    /// Returns the minimum and the maximum ratio in the band, if `published` is the published ratio.
     pub fn range(self, published: f64) -> (f64, f64) {
         let (a, b) = match self {
             Self::Effect => (1.0 + (published - 1.0) / 2.0, 1.0 + (published - 1.0) * 2.0),
             Self::Within(share) => (published * (1.0 - share), published * (1.0 + share)),
             Self::Range(low, high) => (low, high),
             Self::Factor(factor) => (published / factor, published * factor),
-            // What runs of one arm differ by is not known here.
+            // How much the runs of one arm differ is not known here.
             Self::Same | Self::Order => (1.0, 1.0),
         };
         (a.min(b), a.max(b))
@@ -211,7 +212,7 @@ impl Band {
 }
 
 impl Published {
-    /// Returns the published ratio, recomputed from the samples where there are any; or the published value of a claim
+    /// Returns the published ratio, recomputed from the samples if there are any, or the published value of a claim
     /// about one arm.
     pub fn ratio(&self) -> f64 {
         match self {
@@ -221,7 +222,7 @@ impl Published {
         }
     }
 
-    /// Returns whether the samples of the two arms overlap, so that they do not decide which was better.
+    /// Returns whether the samples of the two arms overlap, so that they do not show which arm was better.
     pub fn overlaps(&self) -> bool {
         let range = |samples: &[f64]| {
             let least = samples.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,33 +1,33 @@
-//! What the runs gave, arm by arm.
+//! The results of the runs, arm by arm.
 
 use keel_abi::Span;
 use keel_check::{Costs, Measured};
 
-/// What the scheduler took of a whole run.
+/// The costs of the scheduler in a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Time in callbacks, and waiting for locks.
+    /// The time spent in callbacks and waiting for locks.
     pub costs: Costs,
-    /// The whole run's time.
+    /// The length of the whole run.
     pub end: Span,
-    /// The same, summed over the CPUs.
+    /// That length times the number of CPUs.
     pub machine_time: Span,
 }
 
-/// One run.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunFigures {
     /// Its seed.
     pub seed: u64,
-    /// What the scheduler took; nothing where there was no run.
+    /// The costs of the scheduler. Zero if there was no run.
     pub costs: Taken,
-    /// What was measured, or why the run gave nothing: a clause without a full stop.
+    /// What was measured, or why the run gave no result, as a clause without a full stop.
     pub result: Result<Measured, String>,
 }
 
-/// The runs of one arm, in the order of their seeds; none where the arm was not run.
+/// The runs of one arm, in the order of their seeds. Empty if the arm was not run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArmFigures {
-    /// Its runs.
+    /// The results of its runs.
     pub runs: Vec<RunFigures>,
 }

@@ -1,9 +1,9 @@
-//! Which runs an experiment needs: every arm with every seed.
+//! Plans the runs that an experiment needs: every arm with every seed.
 //!
 //! Both arms of a claim run with the same seeds. The seeds of one arm also give the A/A spread: the same scheduler
-//! against itself. A few of them settle most verdicts: [`plan`] contains those, and [`more`] the rest, for the arms
-//! with a close verdict. An arm that only shows what disappears when a mechanism is off needs only the few. Identical
-//! runs of several experiments are made once.
+//! compared with itself. A few seeds settle most verdicts. [`plan`] returns those, and [`more`] the rest, for arms with
+//! a close verdict. An arm that only shows what disappears when a mechanism is off needs only the few. Identical runs
+//! of several experiments are made once.
 
 use crate::judge::settled::open_claims;
 use crate::model::{Arm, Claim, Experiment, Until};
@@ -13,21 +13,21 @@ use keel_check::Measure;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Default number of runs of each arm, unless its verdict is close.
+/// The default number of runs of each arm.
 pub const FEW_RUNS: u32 = 5;
-/// Default number of runs of an arm whose verdict is close.
+/// The default number of runs of an arm whose verdict is close.
 pub const MOST_RUNS: u32 = 20;
-/// The most runs of an arm that appears in no ratio of its own.
+/// The maximum number of runs of an arm that is in no ratio of its own.
 const OFF_RUNS: u32 = 5;
 
-/// One run to be made.
+/// A run to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planned {
-    /// Of which experiment, by its place in the list.
+    /// The index of its experiment in the list.
     pub experiment: usize,
-    /// Of which arm, by its place in the experiment.
+    /// The index of its arm in the experiment.
     pub arm: usize,
-    /// With which seed.
+    /// Its seed.
     pub seed: u64,
 }
 
@@ -46,8 +46,8 @@ pub fn plan(experiments: &[Experiment], runs: Option<u32>) -> Vec<Planned> {
     all
 }
 
-/// Returns the runs that are still to be made where nobody said how many, after those of [`plan`] gave `figures`: of
-/// arms whose verdict is close, up to [`MOST_RUNS`] of each.
+/// Returns the runs to be made after those of [`plan`] gave `figures`, if nobody specified their number: those of arms
+/// whose verdict is close, up to [`MOST_RUNS`] per arm.
 pub fn more(experiments: &[Experiment], figures: &[Vec<ArmFigures>]) -> Vec<Planned> {
     let mut all = Vec::new();
     let by_need = experiments.iter().zip(figures).enumerate().filter(|(_, (one, _))| one.runs.is_none());
@@ -64,7 +64,7 @@ fn compares(claim: &Claim, arm: usize) -> bool {
     claim.of == arm || claim.to == Some(arm)
 }
 
-/// Returns these runs of an arm, by their numbers. `at` is the experiment's place in the list.
+/// Returns these runs of an arm, by number. `at` is the experiment's index in the list.
 fn runs_of(
     experiment: &Experiment,
     at: usize,
@@ -75,7 +75,7 @@ fn runs_of(
     runs.map(move |run| Planned { experiment: at, arm, seed: first.wrapping_add(u64::from(run)) })
 }
 
-/// All that a run's figures depend on.
+/// Everything that determines a run's figures.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'e> {
     scheduler: &'e str,
@@ -111,7 +111,7 @@ impl<'e> Key<'e> {
     }
 }
 
-/// Returns which runs must be made, by their indices in `planned`, and for each of `planned` which of these it is: the
+/// Returns which runs must be made, by their index in `planned`, and for each of `planned` its index among these. The
 /// same scheduler, settings, workload, machine, length and seed give the same figures.
 pub fn once(experiments: &[Experiment], planned: &[Planned]) -> (Vec<usize>, Vec<usize>) {
     let mut made = Vec::new();
@@ -126,8 +126,7 @@ pub fn once(experiments: &[Experiment], planned: &[Planned]) -> (Vec<usize>, Vec
     (made, uses)
 }
 
-/// Returns the results of planned runs, sorted into experiments and arms. `results` has one for each of `planned`, in
-/// its order.
+/// Sorts the results of planned runs by experiment and arm. `results` has one for each of `planned`, in the same order.
 pub fn gather(
     experiments: &[Experiment],
     planned: &[Planned],
@@ -175,7 +174,7 @@ mod tests {
         assert_eq!(plan(&[few], Some(4)).len(), 3 * 4);
     }
 
-    /// Five runs of each arm, each of which took about this many seconds.
+    /// Returns five runs of each arm that took about this many seconds each.
     fn figures(seconds: [f64; 3], spread: f64) -> Vec<ArmFigures> {
         let run = |s: f64, seed: u32| {
             let s = s * (1.0 + spread * (f64::from(seed) - 2.0));
@@ -189,7 +188,7 @@ mod tests {
 
     #[test]
     fn close_verdicts_get_more_runs_of_what_they_compare() {
-        // Old, new, and new without its mechanism; 2 was published, so the band is 1.5 to 3.
+        // The arms are old, new, and new without its mechanism. 2 was published, so the band is 1.5 to 3.
         let check = |seconds, spread, runs, expected: &[(usize, u64)]| {
             let experiment = Experiment { runs, ..experiment(CLAIM) };
             let planned = more(&[experiment], &[figures(seconds, spread)]);
@@ -198,12 +197,12 @@ mod tests {
         };
         let all: Vec<_> = [0, 1].iter().flat_map(|&arm| (10..25).map(move |seed| (arm, seed))).collect();
         check([1.0, 2.0, 1.0], 0.001, None, &[]);
-        // A/A of 1.08, squared, leads out of the band, but not from its middle.
+        // An A/A of 1.08, squared, leads out of the band, but not from its middle.
         check([1.0, 2.9, 1.0], 0.02, None, &all);
         check([1.0, 2.2, 1.0], 0.02, None, &[]);
         check([1.0, 1.52, 1.0], 0.01, None, &all);
         check([1.0, 1.48, 1.0], 0.01, None, &all);
-        // Far outside of the band nothing else counts.
+        // Far outside the band, nothing else counts.
         check([1.0, 1.0, 1.0], 0.02, None, &[]);
         check([1.0, 9.0, 1.0], 0.02, None, &[]);
         // A quarter of the effect may be left: 1.19 of 2.
@@ -229,7 +228,7 @@ mod tests {
                 assert!(Key::of(&experiments, run) == Key::of(&experiments, &made));
             }
         };
-        // The three arms of the first differ by nothing but their labels.
+        // The three arms of the first one differ only in their labels.
         check(|_| {}, 2);
         check(|other| other.arms[0].label = "another".into(), 2);
         check(|other| other.arms[0].scheduler = "another".into(), 4);

@@ -1,4 +1,4 @@
-//! An experiment's file, which is TOML, to an [`Experiment`].
+//! Converts an experiment's TOML file to an [`Experiment`].
 
 mod claim;
 mod table;
@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 use toml::{Spanned, Value};
 
-/// How long a run may be: up to an hour.
+/// The range of a run's length in milliseconds, up to an hour.
 const MS: RangeInclusive<u64> = 1..=3_600_000;
-/// The most arms, and the most claims.
+/// The maximum number of arms, and of claims.
 const MOST: usize = 64;
 
 #[derive(Deserialize)]
@@ -68,7 +68,7 @@ impl Text<'_> {
         ExperimentError { file: self.file.to_owned(), line, field: field.into(), problem }
     }
 
-    /// Reads a text that must not be empty.
+    /// Returns a text if it is not empty.
     fn said(
         self,
         what: &Spanned<String>,
@@ -81,7 +81,7 @@ impl Text<'_> {
         }
     }
 
-    /// Returns a name that files, JSON and command lines can contain.
+    /// Returns a name if files, JSON and command lines can contain it.
     fn name(self, what: &Spanned<String>, field: &str) -> Result<String, ExperimentError> {
         let name = what.get_ref();
         let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -91,7 +91,7 @@ impl Text<'_> {
         Ok(name.clone())
     }
 
-    /// Returns a version as cargo writes it, which becomes part of a folder's name.
+    /// Returns a version if it is written as for cargo. It becomes part of a folder's name.
     fn version(self, what: &Spanned<String>, field: &str) -> Result<String, ExperimentError> {
         let version = what.get_ref();
         let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
@@ -124,10 +124,10 @@ impl Text<'_> {
     }
 }
 
-/// Reads an experiment; `file` is the file's name, for messages.
+/// Reads an experiment. `file` is the file's name, for messages.
 ///
 /// # Errors
-/// The first thing that is wrong, with its place.
+/// Fails with the first error, and its position.
 pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
     let place = Text { file, text };
     let tables: File = toml::from_str(text).map_err(|error| {
@@ -189,7 +189,7 @@ pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
     })
 }
 
-/// Returns how often an arm is run: at least twice, since A/A compares two runs.
+/// Returns how often an arm is run. At least twice, because A/A compares two runs.
 fn runs_of_arm(place: Text<'_>, runs: &Spanned<u64>) -> Result<u32, ExperimentError> {
     const RANGE: RangeInclusive<u64> = 2..=1000;
     let value = *runs.get_ref();
@@ -202,7 +202,7 @@ fn runs_of_arm(place: Text<'_>, runs: &Spanned<u64>) -> Result<u32, ExperimentEr
     }
 }
 
-/// Returns a rank correlation above 0.
+/// Returns a rank correlation if it is above 0.
 fn trend(place: Text<'_>, least: &Spanned<f64>) -> Result<f64, ExperimentError> {
     let value = *least.get_ref();
     if value > 0.0 && value <= 1.0 {

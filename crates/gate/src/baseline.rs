@@ -1,4 +1,4 @@
-//! An earlier `--json` of the same run, to compare with. It is rejected if it is of something else.
+//! An earlier `--json` of the same run, as a baseline. It is rejected if it is of something else.
 
 use crate::budget::shown;
 use keel_abi::{Noise, Span};
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run as in `--json`, as far as figures need it.
+/// A run as in `--json`, with the fields that figures need.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct PastRun {
     /// The scheduler's name.
@@ -62,7 +62,7 @@ fn no_noise() -> String {
     Noise::None.name().to_owned()
 }
 
-/// The planned run, as far as the baseline must match it.
+/// The planned run, with the properties that the baseline must match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
     /// The schedulers' names.
@@ -83,7 +83,7 @@ pub struct Scene {
     pub seeds: Vec<u64>,
 }
 
-/// Why there is nothing to compare with.
+/// Why there is no baseline to compare with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaselineError {
     /// Not JSON, or not keel's.
@@ -102,7 +102,7 @@ pub enum BaselineError {
         /// In this run.
         ours: String,
     },
-    /// A run that ended with its scheduler's failure.
+    /// A run that ended because its scheduler failed.
     #[error(
         "its run of {scheduler} with seed {seed} failed ({exit}), so its figures cover only part of a run"
     )]
@@ -122,7 +122,7 @@ pub enum BaselineError {
         /// The baseline's schedulers.
         there: String,
     },
-    /// One run each, with different seeds.
+    /// One run on each side, with different seeds.
     #[error(
         "it is one run with seed {theirs}, and this is one with seed {ours}: what the seed does and what the scheduler does \
          cannot be told apart; take the same seed, or several runs (keel compare --runs)"
@@ -151,7 +151,7 @@ impl Baseline {
     /// Reads the output of `keel sim --json` or `keel compare --json`.
     ///
     /// # Errors
-    /// [`BaselineError`] if it is neither, or a run in it failed.
+    /// Fails with a [`BaselineError`] if it is neither, or if a run in it failed.
     pub fn read(text: &str) -> Result<Self, BaselineError> {
         let not_ours = |error: serde_json::Error| BaselineError::NoRuns(error.to_string());
         let value: Value = serde_json::from_str(text).map_err(not_ours)?;
@@ -172,10 +172,10 @@ impl Baseline {
         }
     }
 
-    /// Checks that it is of this scene, for each of its schedulers.
+    /// Checks that the baseline is of this scene, for each of its schedulers.
     ///
     /// # Errors
-    /// [`BaselineError`] with the first difference.
+    /// Fails with a [`BaselineError`] about the first difference.
     pub fn fits(&self, scene: &Scene) -> Result<(), BaselineError> {
         let other = |what, theirs: &str, ours: &str| {
             let [theirs, ours] = [theirs, ours].map(|text| format!("'{}'", shown(text)));
@@ -214,10 +214,10 @@ impl Baseline {
     }
 
     /// Returns the runs that one of `of` schedulers is compared with: those with its name. If both sides have one
-    /// scheduler, the existing runs, because a scheduler may be renamed.
+    /// scheduler, returns the existing runs, because a scheduler may have been renamed.
     ///
     /// # Errors
-    /// [`BaselineError::NoScheduler`].
+    /// Fails with [`BaselineError::NoScheduler`].
     pub fn runs_of(&self, scheduler: &str, of: usize) -> Result<Vec<&PastRun>, BaselineError> {
         let there: BTreeSet<&str> = self.runs.iter().map(|run| run.scheduler.as_str()).collect();
         let is_only = of == 1 && there.len() == 1;

@@ -1,4 +1,4 @@
-//! One budget, as people write it: `none`, `any`, `0.5%`, `3`, `20ms`, `20ms-each`.
+//! A budget, as people write it: `none`, `any`, `0.5%`, `3`, `20ms`, `20ms-each`.
 
 use crate::subject::Subject;
 use keel_abi::{Span, SpanError};
@@ -19,13 +19,13 @@ pub enum Budget {
     Each(Span),
 }
 
-/// Why a text is not a budget. The message contains what to write instead.
+/// Why a text is not a budget. The message says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {
     /// There is no kind with this name.
     #[error("unknown kind '{0}'; the kinds are {list}", list = Subject::names())]
     NoKind(String),
-    /// It has none of the allowed forms.
+    /// The text has none of the allowed forms.
     #[error(
         "'{text}' is not a budget for {subject}; write {}",
         if *.counted { "a number, none or any" } else { "a share such as 0.5%, a number, a time such as 20ms or 20ms-each, none or any" }
@@ -70,10 +70,10 @@ pub enum BudgetError {
 }
 
 impl Budget {
-    /// Reads one budget for `subject`.
+    /// Parses a budget for `subject`.
     ///
     /// # Errors
-    /// [`BudgetError`] if the subject cannot have such a budget.
+    /// Fails with a [`BudgetError`] if the subject cannot have such a budget.
     pub fn read(subject: Subject, text: &str) -> Result<Self, BudgetError> {
         let name = subject.name();
         let counted = subject.of().is_none();
@@ -109,7 +109,7 @@ impl Budget {
     }
 }
 
-/// Returns a number without a sign or an exponent.
+/// Parses a number without a sign or an exponent.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     (is_digits(whole) && is_digits(part)).then(|| text.parse().ok()).flatten()
@@ -124,7 +124,7 @@ pub(crate) fn shown(text: &str) -> String {
     keel_check::escape(text)
 }
 
-/// Returns a share as `2%` or `0.05%`, as it was written.
+/// Formats a share as `2%` or `0.05%`, as it was written.
 pub(crate) fn percent(share: f64) -> String {
     let text = format!("{:.6}", share * 100.0);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))

@@ -1,4 +1,4 @@
-//! All budgets of a run: the limit for each subject, by default or as requested.
+//! The budgets of a run: the limits of each subject, by default or as requested.
 //!
 //! The defaults pass a good scheduler and fail one with a flaw that harms tasks. docs/reference/strict.md gives the
 //! figures behind them. A requested budget replaces only the default of its subject.
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The share of a machine's time that a scheduler may waste. Built-in schedulers that take every idle CPU waste up to 1
 /// % on the default workload. Those that leave tasks where they were waste 5 % and more.
 const WASTE: f64 = 0.02;
-/// How long a core may be wasted at a time: the Wasted Cores paper's sanity checker confirms waste after this time.
+/// The longest time that a core may be wasted: the Wasted Cores paper's sanity checker confirms waste after this.
 const EPISODE: Span = Span::from_ms(100);
 
 /// The budgets of one subject. All of them must hold.
@@ -20,15 +20,15 @@ const EPISODE: Span = Span::from_ms(100);
 pub struct Allowed(pub Vec<Budget>);
 
 impl Allowed {
-    /// Reads budgets separated by commas.
+    /// Parses budgets separated by commas.
     ///
     /// # Errors
-    /// [`BudgetError`] about the first wrong one.
+    /// Fails with a [`BudgetError`] about the first invalid one.
     pub fn read(subject: Subject, text: &str) -> Result<Self, BudgetError> {
         Self::of(subject, text.split(','))
     }
 
-    /// Reads budgets, one per text.
+    /// Parses budgets, one per text.
     pub(crate) fn of<'a>(
         subject: Subject,
         texts: impl Iterator<Item = &'a str>,
@@ -55,8 +55,8 @@ impl Default for Budgets {
     fn default() -> Self {
         let allowed = |subject| match subject {
             Subject::Kind(Kind::WastedCore) => vec![Budget::Share(WASTE), Budget::Each(EPISODE)],
-            // A task that bounces pays for cold caches, and no other task does. One queue for all CPUs bounces by
-            // design.
+            // A task that bounces pays for cold caches, and no other task does. With one queue for all CPUs, tasks
+            // bounce by design.
             Subject::Kind(Kind::Bouncing) => vec![Budget::Any],
             _ => vec![Budget::Count(0)],
         };
@@ -76,10 +76,10 @@ impl Budgets {
     }
 }
 
-/// Reads `KIND=BUDGET`, or `KIND=BUDGET,BUDGET`.
+/// Parses `KIND=BUDGET`, or `KIND=BUDGET,BUDGET`.
 ///
 /// # Errors
-/// [`BudgetError`] if there is no such kind, or it cannot have such a budget.
+/// Fails with a [`BudgetError`] if there is no such kind, or if it cannot have such a budget.
 pub fn pair(text: &str) -> Result<(Subject, Allowed), BudgetError> {
     let (name, budgets) = text.split_once('=').ok_or_else(|| BudgetError::NoPair(shown(text)))?;
     let subject = Subject::named(name.trim()).ok_or_else(|| BudgetError::NoKind(shown(name)))?;

@@ -8,22 +8,22 @@ use crate::baseline::PastRun;
 use crate::budget::shown;
 use keel_check::Kind;
 
-/// One figure.
+/// A figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// Units of work per second.
     Throughput,
-    /// From a wakeup to running: the median.
+    /// The median delay from a wakeup to running.
     DelayP50,
-    /// From a wakeup to running: the 99th percentile.
+    /// The 99th percentile of the delay from a wakeup to running.
     DelayP99,
-    /// The same for the tasks with this name.
+    /// The 99th percentile of the delay, for the tasks with this name.
     NameDelay(String),
     /// Context switches.
     Switches,
-    /// Tasks that started on another CPU than they last ran on.
+    /// Tasks that started on a CPU other than the one that they last ran on.
     Migrations,
-    /// Tasks that lost their CPU while they wanted it.
+    /// Tasks that lost their CPU while they wanted to run.
     Preemptions,
     /// Wasted core time, as a share of the machine's.
     WastedShare,
@@ -76,9 +76,9 @@ pub const KEYS: [&str; 13] = [
     "findings",
 ];
 
-/// A delay's quantile that changes by less than this counts as equal: one interrupt more or less.
+/// A median delay that changes by less than this counts as equal: one interrupt more or less.
 const P50_FLOOR_NS: f64 = 1_000.0;
-/// The same for the slowest of a hundred.
+/// The same for the 99th percentile.
 const P99_FLOOR_NS: f64 = 10_000.0;
 /// As a share of the machine's time: smaller changes of waste don't count.
 const WASTE_FLOOR: f64 = 0.001;
@@ -88,7 +88,7 @@ const COST_FLOOR: f64 = 0.0001;
 const COUNT_FLOOR: f64 = 1.0;
 
 impl Figure {
-    /// The figures of every run, without those of names and kinds.
+    /// The figures of every run, except those of names and kinds.
     pub(crate) const COMMON: [Self; 11] = [
         Self::Throughput,
         Self::DelayP50,
@@ -103,7 +103,7 @@ impl Figure {
         Self::BadAccesses,
     ];
 
-    /// Returns the name for which its limit is given: one of [`KEYS`].
+    /// Returns the name by which its limit is given: one of [`KEYS`].
     pub const fn key(&self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -183,8 +183,8 @@ impl Figure {
         })
     }
 
-    /// Returns the absolute change that is too small to matter. `base` is its value in the baseline, `run` one of the
-    /// baseline's runs.
+    /// Returns the absolute change that is too small to matter. `base` is the figure's value in the baseline, and `run`
+    /// is one of the baseline's runs.
     pub(crate) fn floor(&self, base: f64, run: &PastRun, per: Per) -> f64 {
         let (seconds, cpus) = (run.duration_ns as f64 / 1e9, f64::from(run.cpus));
         let each = |in_all: f64| in_all / whole(run, per);

@@ -1,7 +1,7 @@
-//! The gate: does a judged run pass? [`Budgets`] limit what its findings may add up to, and a [`Baseline`] limits how
-//! much worse its figures may be than those of an earlier run.
+//! The gate decides whether a judged run passes: [`Budgets`] limit the total of its findings, and a [`Baseline`] limits
+//! how much worse its figures may be than those of an earlier run.
 //!
-//! Nothing else decides this. Text goes in, verdicts come out.
+//! Nothing else decides this. The crate reads text and returns verdicts.
 //!
 //! - [`budget`]: one budget, as people write it: `none`, `any`, `0.5%`, `3`, `20ms`, `20ms-each`.
 //! - [`budgets`]: all budgets of a run, by default or as the user set them.

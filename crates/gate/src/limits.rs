@@ -1,11 +1,11 @@
-//! How much worse than the baseline figures may be.
+//! Limits how much worse than the baseline's figures may be.
 
 use crate::budget::{decimal, percent, shown};
 use crate::figure::{Figure, KEYS};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The default limit of figures.
+/// The default limit of a figure.
 pub const DEFAULT: f64 = 0.05;
 /// The maximum: a hundred times as much.
 const MOST: f64 = 100.0;
@@ -19,7 +19,7 @@ pub enum Limit {
     Any,
 }
 
-/// Why a text is not a limit. The message contains what to write instead.
+/// Why a text is not a limit. The message says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// There is no figure with this name.
@@ -44,10 +44,10 @@ impl Default for Limits {
 }
 
 impl Limit {
-    /// Reads `5%` or `any`.
+    /// Parses `5%` or `any`.
     ///
     /// # Errors
-    /// [`LimitError::NoLimit`].
+    /// Fails with [`LimitError::NoLimit`].
     pub fn read(text: &str) -> Result<Self, LimitError> {
         let no_limit = || LimitError::NoLimit(shown(text));
         let number = text.trim();
@@ -73,7 +73,7 @@ impl Limits {
     /// Sets one limit, for the figure with this key, or for all figures without a limit of their own.
     ///
     /// # Errors
-    /// [`LimitError`] if there is no such figure or the limit is invalid.
+    /// Fails with a [`LimitError`] if there is no such figure, or if the limit is invalid.
     pub fn set(&mut self, key: Option<&str>, limit: &str) -> Result<(), LimitError> {
         let known = |key: &str| KEYS.into_iter().find(|known| *known == key);
         let key = key.map(|key| known(key).ok_or_else(|| LimitError::NoFigure(shown(key)))).transpose()?;
@@ -88,7 +88,7 @@ impl Limits {
     /// Parses and sets `5%`, or `FIGURE=10%`.
     ///
     /// # Errors
-    /// As [`Limits::set`].
+    /// Fails like [`Limits::set`].
     pub fn set_pair(&mut self, text: &str) -> Result<(), LimitError> {
         match text.split_once('=') {
             Some((key, limit)) => self.set(Some(key.trim()), limit),

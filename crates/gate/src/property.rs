@@ -56,10 +56,10 @@ const LEVELS: [&[&str]; 5] =
 const UNITS: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("%", 0.01)];
 
 impl Property {
-    /// Parses it.
+    /// Parses a property.
     ///
     /// # Errors
-    /// [`PropertyError::Syntax`].
+    /// Fails with [`PropertyError::Syntax`].
     pub fn read(text: &str) -> Result<Self, PropertyError> {
         let mut reader = Reader { text, at: 0, depth: 0 };
         let root = reader.level(0)?;
@@ -70,7 +70,7 @@ impl Property {
         Ok(Self { text: text.to_owned(), root })
     }
 
-    /// As it was written.
+    /// Returns the property as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -78,15 +78,15 @@ impl Property {
     /// Returns whether it holds for this run, as in `--json`.
     ///
     /// # Errors
-    /// The run has no such figure.
+    /// Fails if the run has no such figure.
     pub fn holds(&self, run: &Value) -> Result<bool, PropertyError> {
         Ok(value(&self.root, run)? != 0.0)
     }
 
-    /// Returns the figures in it with their values: `wakeup_delay_ns.p99 is 12000000`.
+    /// Returns its figures with their values: `wakeup_delay_ns.p99 is 12000000`.
     ///
     /// # Errors
-    /// The run has no such figure.
+    /// Fails if the run has no such figure.
     pub fn figures(&self, run: &Value) -> Result<String, PropertyError> {
         let mut names = Vec::new();
         figures(&self.root, &mut names);

@@ -24,7 +24,7 @@ pub enum Change {
     Same,
 }
 
-/// One figure, before and now.
+/// A figure, before and now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Its name, safe to print.
@@ -91,7 +91,7 @@ impl Regression {
         self.figures.iter().filter(|row| row.verdict == Change::Regressed)
     }
 
-    /// Returns whether there are only single runs, so that the effect of seeds is unknown.
+    /// Returns whether there is a single run on each side, so that the effect of seeds is unknown.
     pub fn is_single(&self) -> bool {
         self.baseline_runs == 1 && self.runs == 1
     }

@@ -8,7 +8,7 @@ use keel_check::{Kind, Sums};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The findings of a run, as far as budgets need them.
+/// The facts about a run that budgets need.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// Findings that a program did not cause itself.
@@ -25,7 +25,7 @@ pub struct Facts {
     pub tasks: u64,
 }
 
-/// One budget, and whether it held.
+/// A budget, and whether it held.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Held {
     /// The kind of finding, or `bad_access`.
@@ -119,7 +119,7 @@ fn duration(span: Span) -> String {
     if span == Span::ZERO { "none".to_owned() } else { span.to_string() }
 }
 
-/// Three digits: findings are never as round as limits.
+/// Formats a share with three digits, because findings are never as round as limits.
 fn percent_found(share: f64) -> String {
     match share * 100.0 {
         0.0 => "none".to_owned(),

@@ -28,13 +28,13 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// What is wrong with a file, and where.
+/// An error in a file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {problem}")]
 pub struct SettingsError {
     /// The file, as given by the user.
     pub file: String,
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
     /// What is wrong.
     pub problem: Problem,
@@ -43,7 +43,7 @@ pub struct SettingsError {
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Not TOML, or a table or value of a wrong kind: the parser's message.
+    /// Invalid TOML, or a table or value of the wrong kind: the parser's message.
     #[error("{0}")]
     Syntax(String),
     /// An invalid budget.
@@ -75,7 +75,7 @@ impl Settings {
     /// Applies a file's contents. `file` is its name, for messages.
     ///
     /// # Errors
-    /// [`SettingsError`] about the first fault.
+    /// Fails with a [`SettingsError`] about the first error.
     pub fn read(&mut self, file: &str, text: &str) -> Result<(), SettingsError> {
         let error = |at: Range<usize>, problem: Problem| {
             let before = text.as_bytes().iter().take(at.start);

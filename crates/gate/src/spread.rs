@@ -2,7 +2,7 @@
 //!
 //! Chance causes a difference of means above [`noise`] once in a hundred times.
 
-/// The t distribution's 99th percentile by degrees of freedom, from 1, as in any table.
+/// The 99th percentile of the t distribution by degrees of freedom, from 1, as in any table.
 #[expect(clippy::approx_constant, reason = "2.718 is a quantile here, and no e")]
 const T: [f64; 30] = [
     31.82, 6.965, 4.541, 3.747, 3.365, 3.143, 2.998, 2.896, 2.821, 2.764, 2.718, 2.681, 2.650, 2.624, 2.602,
@@ -14,8 +14,8 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Returns the maximum difference of the means of two samples by chance, 99 times out of 100. If each is a single
-/// value, it is unknown, and 0.
+/// Returns the maximum difference of the means of two samples by chance, 99 times out of 100. If each sample is a
+/// single value, this is unknown, and 0 is returned.
 pub fn noise(one: &[f64], other: &[f64]) -> f64 {
     let degrees = (one.len() + other.len()).saturating_sub(2);
     if degrees == 0 || one.is_empty() || other.is_empty() {
@@ -26,7 +26,7 @@ pub fn noise(one: &[f64], other: &[f64]) -> f64 {
     t * (variance * (1.0 / one.len() as f64 + 1.0 / other.len() as f64)).sqrt()
 }
 
-/// Returns the sum of squared differences from the mean.
+/// Returns the sum of the squared differences from the mean.
 fn squares(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum()

@@ -24,7 +24,7 @@ pub enum Of {
 }
 
 impl Of {
-    /// In words, as in '2 % of the machine's time'.
+    /// Returns it in words, as in '2 % of the machine's time'.
     pub const fn words(self) -> &'static str {
         match self {
             Self::MachineTime => "the machine's time",
@@ -58,7 +58,7 @@ impl Subject {
         Self::all().map(Self::name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the base of its share, or `None` if it has neither share nor duration.
+    /// Returns the base of its share, or `None` if it has neither a share nor a duration.
     pub const fn of(self) -> Option<Of> {
         match self {
             Self::Kind(Kind::WastedCore | Kind::Stall | Kind::LockWait) => Some(Of::MachineTime),

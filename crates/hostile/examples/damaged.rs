@@ -1,11 +1,11 @@
-//! Replays damaged recordings: `damaged CASES [RECORDING...]`, from those of the repository and the given ones. Run it
-//! from the repository's root. It prints the results.
+//! Replays damaged recordings: `damaged CASES [RECORDING...]`. It uses the recordings of the repository and the given
+//! ones, and prints the results. Run it from the repository's root.
 #![forbid(unsafe_code)]
 
 use keel_hostile::Came;
 use keel_hostile::damage::Originals;
 
-/// Recordings of real kernels by other tools.
+/// Recordings of real kernels, made by other tools.
 const FOLDER: &str = "crates/readers/recordings";
 
 fn main() -> std::io::Result<()> {

@@ -1,9 +1,9 @@
-//! Writes the fuzzer's seeds: `seeds FOLDER` makes `FOLDER/TARGET/NAME`. Run it from the repository's root.
+//! Writes the fuzzer's seeds: `seeds FOLDER` creates `FOLDER/TARGET/NAME`. Run it from the repository's root.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
 
-/// Files of the project that are seeds themselves: target, folder, suffix.
+/// Files of the project that are used as seeds: target, folder, suffix.
 const FILES: &[(&str, &str, &str)] = &[
     ("experiment", "experiments", ".toml"),
     ("machine", "machines", ".toml"),

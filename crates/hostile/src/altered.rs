@@ -1,16 +1,16 @@
-//! Altered objects of the project: an input is an object's number and a list of changes to it.
+//! Alters objects of the project. An input is an object's number and a list of changes to it.
 //!
-//! Random bytes would fail where the ELF header is read. So the fuzzer shortens, joins and flips changes of eight bytes
-//! each: the place (a part of the file, and an offset in it), the kind, and a number.
+//! Random bytes would be rejected where the ELF header is read. So the fuzzer shortens, joins and flips changes of
+//! eight bytes each: the place (a part of the file, and an offset in it), the kind, and a number.
 
 use crate::bases::{Base, OBJECTS};
 
-/// Further changes are ignored: they take longer, and show little more.
+/// Further changes are ignored, because they take longer and show little more.
 const MOST_CHANGES: usize = 24;
-/// Bytes before the first change.
+/// The number of bytes before the first change.
 const HEAD: usize = 3;
 
-/// The operations of ALU and JMP instructions, and their classes: from a constant and a register, in both widths.
+/// The operations of ALU and JMP instructions, and their classes: with a constant and with a register, in both widths.
 const ALU: std::ops::Range<u8> = 0..0xe;
 const ALU_CLASSES: [u8; 4] = [0x04, 0x0c, 0x07, 0x0f];
 const JMP: std::ops::Range<u8> = 0..0xf;
@@ -21,7 +21,7 @@ const MEMORY: [u8; 18] = [
     0xdb,
 ];
 
-/// Numbers at limits: of widths, shifts and offsets, and special cases of helpers.
+/// Numbers at the limits of widths, shifts and offsets, and special cases of helpers.
 const EDGES: [i32; 24] = [
     0,
     1,
@@ -49,19 +49,19 @@ const EDGES: [i32; 24] = [
     i32::MIN,
 ];
 
-/// The contents of an input of `object` or `run`.
+/// What an input of `object` or `run` represents.
 pub(crate) struct Altered {
     /// The object that was altered.
     pub(crate) base: Base,
     /// The altered object.
     pub(crate) bytes: Vec<u8>,
-    /// A number for any other choice.
+    /// A number for any further choice.
     pub(crate) choice: u8,
     /// The seed of the run.
     pub(crate) seed: u64,
 }
 
-/// One change.
+/// A change.
 #[derive(Clone, Copy)]
 struct Change {
     part: u8,
@@ -117,7 +117,7 @@ impl Change {
     }
 }
 
-/// Returns the header, the section table, and each section's contents.
+/// Returns the header, the section table, and the contents of each section.
 fn parts(elf: &[u8]) -> Vec<Part> {
     let number = |at: usize, len: usize| {
         elf[at..at + len].iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte))
@@ -188,7 +188,7 @@ fn change_code(bytes: &mut [u8], part: &Part, change: Change) {
             let other = place(value as u32 as usize);
             (0..8).for_each(|byte| bytes.swap(at + byte, other + byte));
         }
-        // A jump to the next instruction.
+        // Creates a jump to the next instruction.
         14 => bytes[at..at + 8].copy_from_slice(&[5, 0, 0, 0, 0, 0, 0, 0]),
         _ => {
             let whole = u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
@@ -197,7 +197,7 @@ fn change_code(bytes: &mut [u8], part: &Part, change: Change) {
     }
 }
 
-/// Returns an opcode of the instruction set. Opcodes outside its tables are left to other kinds of change.
+/// Returns an opcode of the instruction set. Other kinds of change create opcodes outside its tables.
 fn opcode(value: u32) -> u8 {
     let of = |ops: &std::ops::Range<u8>, classes: &[u8; 4]| {
         let rest = value >> 2;

@@ -1,13 +1,13 @@
-//! The base objects: only the project's, compiled with this crate.
+//! The base objects. They are all the project's, compiled with this crate.
 
 /// An object of the project.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Base {
     /// Its name.
     pub(crate) name: &'static str,
-    /// The recipe that is followed with it.
+    /// The recipe that is used with it.
     pub(crate) recipe: &'static str,
-    /// The object.
+    /// The bytes of the object.
     pub(crate) bytes: &'static [u8],
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn named(name: &str) -> Base {
 }
 
 impl Base {
-    /// Returns what its user-space half would do.
+    /// Returns the recipe, which does what the user-space half would do.
     pub(crate) fn recipe(&self) -> keel_recipe::Recipe {
         keel_recipe::Recipe::read("recipe", self.recipe).expect("our own recipes are right")
     }

@@ -1,5 +1,5 @@
-//! Recordings that are damaged in every way, for the replay: bytes changed, ends cut off, events lost, duplicated,
-//! reordered, or about other tasks. The same number gives the same case.
+//! Damages recordings in every way, for the replay: changes bytes, cuts off ends, and loses, duplicates, reorders or
+//! redirects events. The same number gives the same case.
 
 use crate::replay::{self, Came};
 use crate::scene::{self, Scene};
@@ -8,23 +8,23 @@ use keel_abi::{Instant, Span};
 use keel_lab::{RunSpec, workloads};
 use keel_trace::{Class, Event, Item, Meta, Reader, Sink, What, Writer};
 
-/// Complete recordings, from which cases are made.
+/// Complete recordings, from which the cases are made.
 #[derive(Debug)]
 pub struct Originals {
-    /// As files of any kind.
+    /// The recordings as files, of any kind.
     files: Vec<Vec<u8>>,
-    /// As streams. Every other one contains tasks' own acts. In the rest, they must be inferred.
+    /// The recordings as streams. Every other one contains the tasks' own acts; in the others, these must be inferred.
     streams: Vec<Vec<Item>>,
 }
 
-/// Loads in which tasks wake each other, begin, end, sleep and lose their CPU.
+/// Loads in which tasks wake each other, begin, end, sleep and are preempted.
 const LOADS: [&str; 4] = ["chat:1:3:40", "lat-fork", "mix:6:90:40", "lu:4:1+hotplug:1:1:2"];
 const LONG: Span = Span::from_us(2500);
-/// Another load, in which tasks ask for every kind of change.
+/// Another load, in which tasks request every kind of change.
 const ASKS: (&str, &str) = ("asks", include_str!("asks.json"));
 
 impl Originals {
-    /// Returns the project's own traces, and these files. Traces among them are also damaged as streams.
+    /// Uses the project's own traces and these files. Traces among the files are also damaged as streams.
     pub fn new(files: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let files: Vec<Vec<u8>> = traces().map(|(_, trace)| trace).chain(files).collect();
         let streams = files.iter().filter_map(|file| items(file)).collect();
@@ -49,7 +49,7 @@ impl Originals {
     }
 }
 
-/// Traces by name: each load's with tasks' own acts, and without.
+/// Returns traces by name: for each load, one with the tasks' own acts and one without.
 pub(crate) fn traces() -> impl Iterator<Item = (String, Vec<u8>)> {
     let classes = [("acts", Class::ALL), ("plain", Class::CORE.with(Class::COUNTS))];
     let of = move |load: &'static str| {
@@ -114,7 +114,7 @@ fn damaged_file(dice: &mut Dice, file: &[u8]) -> Vec<u8> {
 
 /// Removes some events, duplicates others, and moves others in time.
 fn damaged_stream(dice: &mut Dice, stream: &[Item], sink: &mut dyn Sink) {
-    // From almost none to most of them.
+    // The rarity ranges from almost no event to most of them.
     let rarity = 2 << dice.below(10);
     let end = if dice.below(4) == 0 { dice.below(stream.len()) + 1 } else { stream.len() };
     for item in &stream[..end] {
@@ -145,7 +145,7 @@ fn damaged_stream(dice: &mut Dice, stream: &[Item], sink: &mut dyn Sink) {
     sink.meta(last.max(Instant::ZERO), &Meta::End);
 }
 
-/// Replaces the task and the origin of a request by another's if `to` is set.
+/// Returns a request, if the other task should make it, with that task and its side.
 fn asked_by_another(to: bool, meta: &Meta, other: &Item) -> Meta {
     match (to, meta, other) {
         (true, Meta::Asks { request, .. }, Item::Meta(_, Meta::Asks { task, outside, .. })) => {
@@ -159,7 +159,7 @@ fn asked_by_another(to: bool, meta: &Meta, other: &Item) -> Meta {
     }
 }
 
-/// Random numbers, one after another (Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', 2014).
+/// A random number generator (Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', 2014).
 struct Dice(u64);
 
 impl Dice {
@@ -199,7 +199,7 @@ mod tests {
         let originals = Originals::new([]);
         let came: Vec<Came> = (0..300).map(|number| originals.replay(number)).collect();
         let count = |which| came.iter().filter(|came| **came == which).count();
-        // A case that is only rejected shows nothing about the replay.
+        // Cases that are only rejected show nothing about the replay.
         assert!(count(Came::Replayed) > 100, "{came:?}");
         assert!(count(Came::Unread) > 0, "{came:?}");
     }

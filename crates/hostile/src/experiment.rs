@@ -1,14 +1,14 @@
-//! Published experiments: read, planned, judged with made-up figures, shown.
+//! Published experiments: reads, plans and displays them, and judges them with made-up figures.
 
 use crate::text::{sentence, text};
 use keel_check::Measured;
 use keel_experiment::{Experiment, RunFigures, Taken, judge, plan};
 use keel_report::{ExperimentReport, Style};
 
-/// Runs per arm.
+/// The number of runs per arm.
 const RUNS: u32 = 3;
 
-/// Takes one experiment.
+/// Runs the target on one experiment.
 pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     let experiments = match keel_experiment::read("e.toml", text) {

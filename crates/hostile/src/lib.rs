@@ -1,9 +1,8 @@
-//! Untrusted input for keel: one entry for each kind, which takes any bytes at all.
+//! Untrusted input for keel: one entry for each kind of input, which accepts any bytes.
 //!
 //! An entry does with the bytes what `keel` does with a file that contains them, in bounded time and memory, and
-//! returns. If it finds a fault in keel itself (an internal error, a sentence with a line break, engines that
-//! disagree), it panics. The fuzzer of `fuzz/` calls the entries, and this crate's tests replay the inputs that it
-//! kept.
+//! returns. If it finds a fault in keel itself (an internal error, a message with a line break, engines that disagree),
+//! it panics. The fuzzer in `fuzz/` calls the entries, and this crate's tests replay the inputs that it kept.
 //!
 //! This crate is never part of what users run.
 //!
@@ -11,10 +10,10 @@
 //!
 //! - `experiment`: published experiments
 //! - `machine`: machine files, and a scheduler run on them
-//! - `object`: BPF objects: read, relocated, translated and attached
-//! - `recipe`: recipes, followed on a simulated kernel
+//! - `object`: BPF objects, which are read, relocated, translated and attached
+//! - `recipe`: recipes, which are followed on a simulated kernel
 //! - `recording`: recordings by other tools
-//! - `replay`: recordings as workloads: made, written as a file, and run
+//! - `replay`: recordings as workloads, which are made, written as a file, and run
 //! - `run`: objects with altered instructions, run by both engines
 //! - `trace`: traces
 //! - `workload`: workloads, run under a scheduler
@@ -26,7 +25,7 @@
 //! - `bases`: the base objects
 //! - `scene`: small scenes to run schedulers in
 //! - [`seeds`]: the inputs that the fuzzer starts from
-//! - `text`: texts, and the sentences that reject them
+//! - `text`: texts, and the messages that reject them
 #![forbid(unsafe_code)]
 
 mod altered;
@@ -45,7 +44,7 @@ mod text;
 mod trace;
 mod workload;
 
-// Separate, so that a program with one of them does not contain the code of the others.
+// Separate functions, so that a program with one of them does not contain the code of the others.
 pub use experiment::run as experiment;
 pub use machine::run as machine;
 pub use object::run as object;
@@ -56,12 +55,12 @@ pub use run::run;
 pub use trace::run as trace;
 pub use workload::run as workload;
 
-/// One kind of input.
+/// A kind of input.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// Its name, also in `fuzz/fuzz_targets` and `fuzz/corpus`.
     pub name: &'static str,
-    /// Takes one input.
+    /// Runs the target on one input.
     pub run: fn(&[u8]),
 }
 

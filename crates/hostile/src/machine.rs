@@ -1,14 +1,14 @@
-//! Machines: read, and a scheduler run on them.
+//! Machines: reads them, and runs a scheduler on them.
 
 use crate::scene::{self, Ended};
 use crate::text::{sentence, text};
 use keel_abi::Span;
 use keel_lab::{RunSpec, machines};
 
-/// Larger machines are read but not run: that takes long, and shows little more.
+/// Larger machines are read but not run, because that takes long and shows little more.
 const MOST_CPUS: u32 = 64;
 
-/// Takes one machine file.
+/// Runs the target on one machine file.
 pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     let machine = match machines::read("m.toml", text) {

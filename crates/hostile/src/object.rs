@@ -1,4 +1,5 @@
-//! Objects: read, relocated against the simulated kernel's types, translated by both engines, attached.
+//! Objects: reads them, relocates them against the simulated kernel's types, translates them with both engines, and
+//! attaches them.
 
 use crate::altered::Altered;
 use crate::scene::{self, Ended};
@@ -11,7 +12,7 @@ use keel_trace::NullSink;
 /// An input with this prefix is itself an object.
 const ELF: &[u8] = b"\x7fELF";
 
-/// Takes one object, or changes to one of the project's.
+/// Runs the target on one object, or changes to one of the project's objects.
 pub fn run(input: &[u8]) {
     if input.starts_with(ELF) {
         load(input, Recipe::default());

@@ -1,11 +1,11 @@
-//! Recipes: read, resolved for a machine, and followed with an object on a simulated kernel.
+//! Recipes: reads them, resolves them for a machine, and follows them with an object on a simulated kernel.
 
 use crate::scene::{self, Ended};
 use crate::text::{sentence, text};
 use keel_lab::{Prepared, SchedulerSource};
 use keel_recipe::Recipe;
 
-/// Takes one recipe.
+/// Runs the target on one recipe.
 pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     let recipe = match Recipe::read("r.keel.toml", text) {

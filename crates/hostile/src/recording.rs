@@ -1,10 +1,10 @@
-//! Recordings by other tools: read, judged and shown as `keel check` does.
+//! Recordings by other tools: reads, judges and displays them as `keel check` does.
 
 use keel_check::Judge;
 use keel_report::{CheckReport, RunFacts, RunReport, Style};
 use std::io::Cursor;
 
-/// Takes one recording by another tool.
+/// Runs the target on one recording by another tool.
 pub fn run(input: &[u8]) {
     let mut judge = Judge::default();
     let recording = match keel_readers::read(Cursor::new(input), &mut judge) {

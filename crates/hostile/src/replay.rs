@@ -1,4 +1,5 @@
-//! Recordings as workloads: made, written as a file, and run, as `keel replay` and `keel workload from` do.
+//! Recordings as workloads: makes them, writes them to a file, and runs them, as `keel replay` and `keel workload from`
+//! do.
 
 use crate::scene::{self, Ended, Scene};
 use crate::text::sentence;
@@ -10,10 +11,10 @@ use keel_replay::{Builder, Late, Overheads, Replay, export, fit, scaled, stuck};
 use keel_trace::{Reader, Sink};
 use std::io::Cursor;
 
-/// Larger replays are made but not run: that takes long, and shows little more.
+/// Larger replays are made but not run, because that takes long and shows little more.
 const MOST_TASKS: usize = 200;
 const MOST_OPS: u64 = 20_000;
-/// More copies show nothing new.
+/// The maximum number of copies. More show nothing new.
 const COPIES: u32 = 2;
 
 /// The result for a recording.
@@ -29,7 +30,7 @@ pub enum Came {
     Replayed,
 }
 
-/// Takes one recording.
+/// Runs the target on one recording.
 pub fn run(input: &[u8]) {
     of_file(input);
 }
@@ -47,7 +48,7 @@ pub(crate) fn of_file(input: &[u8]) -> Came {
     }
 }
 
-/// Returns a builder for all tasks, with costs to subtract.
+/// Creates a builder for all tasks, with costs to subtract.
 pub(crate) fn builder() -> Builder {
     let span = Span::from_ns;
     let overheads = Overheads {
@@ -90,7 +91,7 @@ pub(crate) fn finished(builder: Builder) -> Came {
     scene::with(|scene| follow(scene, replay))
 }
 
-/// keel can read the file, or rejects it for a reason that is not the export's fault.
+/// Checks that keel can read the file, or rejects it for a reason that is not the export's fault.
 fn read_again(text: &str) {
     serde_json::from_str::<serde_json::Value>(text).expect("it writes JSON");
     scene::with(|scene| {

@@ -1,5 +1,5 @@
-//! Objects with altered instructions, run for a few milliseconds by the interpreter and by native code. Both must give
-//! the same events, leave the same variables and end alike.
+//! Objects with altered instructions: runs them for a few milliseconds with the interpreter and with native code. Both
+//! must give the same events, leave the same variables and end in the same way.
 
 use crate::altered::Altered;
 use crate::scene::{self, Ended};
@@ -13,10 +13,10 @@ const BUSY: &str = "{ 'tasks': { \
     'b': { 'loop': 3, 'run': 40, 'fork': 'f', 'suspend': 'c', 'timer': { 'ref': 'tick', 'period': 400 } }, \
     'f': { 'instance': 0, 'loop': 1, 'run': 30, 'lock': 'm', 'sleep': 20, 'unlock': 'm' } } }";
 
-/// Two ticks and a little more.
+/// A little more than two ticks.
 const DURATION: Span = Span::from_us(2200);
 
-/// Takes changes to one of the project's objects.
+/// Runs the target on changes to one of the project's objects.
 pub fn run(input: &[u8]) {
     ended(input);
 }
@@ -52,7 +52,7 @@ fn ended(input: &[u8]) -> Option<Ended> {
     })
 }
 
-/// Returns the machine and the workload that the input selects.
+/// Returns the spec with the machine and the workload that the input selects.
 fn chosen(spec: RunSpec, choice: u8) -> RunSpec {
     let machine = match choice & 3 {
         0 => machines::of_cpus(1),
@@ -90,8 +90,8 @@ mod tests {
     use super::*;
     use crate::bases::OBJECTS;
 
-    /// Returns how many of these execute instructions of the object: in callbacks, which are counted, or in programs
-    /// that end well.
+    /// Returns how many of these inputs execute instructions of the object, either in callbacks, whose instructions are
+    /// counted, or in programs that end well.
     fn executed(inputs: impl Iterator<Item = Vec<u8>>) -> usize {
         let has_programs = |input: &[u8]| OBJECTS[usize::from(input[0])].recipe.contains("[[run]]");
         let ran = |input: &Vec<u8>| match ended(input).and_then(|ended| ended.instructions()) {
@@ -106,7 +106,7 @@ mod tests {
         let seeds = (0..OBJECTS.len() as u8).map(|base| vec![base, base, 1]);
         let whole = executed(seeds.clone());
         assert!(whole * 10 > OBJECTS.len() * 8, "{whole} of {} objects are executed", OBJECTS.len());
-        // About fifty instructions into each, another register.
+        // About fifty instructions into each seed, uses another register.
         let altered = executed(seeds.map(|mut seed| {
             seed.extend([1, 3, 50, 0, 7, 0, 0, 0]);
             seed

@@ -9,17 +9,17 @@ use keel_lab::{
 };
 use keel_recipe::Recipe;
 
-/// The maximum number of instructions in a callback: it ends endless loops soon.
+/// The maximum number of instructions per callback, which soon ends endless loops.
 pub(crate) const MOST_INSNS: u64 = 1 << 18;
 
-/// What every run of a target needs, created once per thread.
+/// What every run of a target needs. Created once per thread.
 pub(crate) struct Scene {
     /// The simulated kernel's types.
     pub(crate) types: KernelTypes,
-    /// Two nodes of two cores with two threads each.
+    /// A machine with two nodes of two cores with two threads each.
     pub(crate) machine: Machine,
     workload: Workload,
-    /// The built-in fifo, loaded.
+    /// The built-in fifo, already loaded.
     pub(crate) fifo: Prepared,
 }
 
@@ -75,7 +75,7 @@ fn spec_of(scheduler: SchedulerSource, workload: Workload, machine: Machine) -> 
 pub(crate) struct Ended(Result<Outcome, LabError>);
 
 impl Ended {
-    /// Returns how it ended.
+    /// Converts the result of a run.
     pub(crate) fn of(result: Result<Outcome, LabError>) -> Self {
         Self(result)
     }
@@ -86,13 +86,13 @@ impl Ended {
         self.0.as_ref().ok().map(|outcome| outcome.overhead.instructions)
     }
 
-    /// Returns itself. Panics if it ended through a fault of keel.
+    /// Returns itself. Panics if the run ended through a fault of keel.
     pub(crate) fn checked(self) -> Self {
         self.check();
         self
     }
 
-    /// Panics if it ended through a fault of keel.
+    /// Panics if the run ended through a fault of keel.
     pub(crate) fn check(&self) {
         match &self.0 {
             Ok(outcome) => {

@@ -6,7 +6,7 @@ use keel_abi::Span;
 use keel_lab::{RunSpec, SchedulerSource};
 use keel_trace::Writer;
 
-/// A seed: its target, its name, its bytes.
+/// A seed: its target, its name and its bytes.
 pub type Seed = (&'static str, String, Vec<u8>);
 
 /// Returns all seeds made from built-in items. Text seeds are in files, which the caller reads.
@@ -39,7 +39,7 @@ pub fn trace() -> Vec<u8> {
     })
 }
 
-/// Returns the trace of a shorter one, whose scheduler reports its decisions.
+/// Returns the trace of a shorter run, whose scheduler reports its decisions.
 fn decisions() -> Vec<u8> {
     scene::with(|scene| {
         let base = bases::named("reports");

@@ -1,4 +1,4 @@
-//! Texts, and the sentences that reject them.
+//! Texts, and the messages that reject them.
 
 /// The maximum size of an input in bytes. Longer ones are ignored, because they take longer and show nothing new.
 const MOST: usize = 64 << 10;
@@ -8,7 +8,7 @@ pub(crate) fn text(input: &[u8]) -> Option<&str> {
     std::str::from_utf8(input).ok().filter(|text| text.len() <= MOST)
 }
 
-/// A rejection is one sentence of bounded length.
+/// Checks that a rejection is one sentence of bounded length.
 pub(crate) fn sentence(error: &dyn std::fmt::Display) {
     let reported = error.to_string();
     assert!(!reported.is_empty(), "refused without a word");

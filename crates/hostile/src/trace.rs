@@ -1,27 +1,27 @@
-//! Traces: read, judged and shown as in `keel check`, first unchanged, then with an end inserted where they become
-//! invalid.
+//! Traces: reads, judges and displays them as `keel check` does, first unchanged, and then with an end inserted where
+//! they become invalid.
 
 use keel_abi::{Instant, Span};
 use keel_check::Judge;
 use keel_report::{CheckReport, RunFacts, RunReport, Style};
 use keel_trace::{Cut, Fanout, Reader, TraceError};
 
-/// Magic and version.
+/// The size of the magic number and the version.
 const HEAD: usize = 8;
-/// The first byte of an end that comes with the record before it.
+/// The first byte of an end that belongs to the record before it.
 const END: u8 = 26 | 0x20 | 0x40;
 
-/// Takes one trace.
+/// Runs the target on one trace.
 pub fn run(input: &[u8]) {
     if check(input).is_err()
         && let Some(whole) = mended(input)
     {
-        // If the repaired trace is rejected, that fault was also in the original.
+        // If the repaired trace is rejected, the fault was also in the original.
         let _ = check(&whole);
     }
 }
 
-/// What `keel check` does, also with a part of the trace.
+/// Does what `keel check` does, also with a part of the trace.
 fn check(bytes: &[u8]) -> Result<(), TraceError> {
     show(&mut judge(bytes, Instant::ZERO..Instant::ZERO + Span::from_ns(u64::MAX))?);
     judge(bytes, Instant::ZERO + Span::from_us(3)..Instant::ZERO + Span::from_us(900))?.judgement();
@@ -45,7 +45,7 @@ fn show(judge: &mut Judge) {
 
 /// Returns the records before the invalid one, with a matching end.
 pub(crate) fn mended(input: &[u8]) -> Option<Vec<u8>> {
-    // No record begins this way: the last complete one is followed by an invalid one.
+    // No record begins with this byte, so the last complete record is followed by an invalid one.
     let mut padded = input.to_vec();
     padded.extend_from_slice(&[0xff; 64]);
     let mut reader = Reader::new(padded.as_slice()).ok()?;

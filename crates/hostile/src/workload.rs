@@ -5,11 +5,11 @@ use crate::text::{sentence, text};
 use keel_abi::task::Workload;
 use keel_lab::{LabError, RunSpec, workloads};
 
-/// Larger workloads are read but not run: that takes long, and shows little more.
+/// Larger workloads are read but not run, because that takes long and shows little more.
 const MOST_TASKS: u64 = 200;
 const MOST_STEPS: usize = 4000;
 
-/// Takes one workload.
+/// Runs the target on one workload.
 pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     scene::with(|scene| match read(scene, text) {
@@ -18,7 +18,7 @@ pub fn run(input: &[u8]) {
     });
 }
 
-/// Returns a file. Text without a brace or line break is a name such as `mix:10:80+hogs:3`.
+/// Reads a file. Text without a brace or line break is a name such as `mix:10:80+hogs:3`.
 fn read(scene: &Scene, text: &str) -> Result<Workload, LabError> {
     if text.contains(['{', '\n']) {
         return workloads::read("w.json", text, &scene.machine).map(|(workload, _)| workload);

@@ -1,4 +1,4 @@
-//! Replays the fuzzer's seeds, the inputs that it kept, and its findings: no panic and no hang, also in this build,
+//! Replays the fuzzer's seeds, the inputs that it kept, and its findings. None may panic or hang, also in a build
 //! without a fuzzer's instrumentation.
 #![forbid(unsafe_code)]
 
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long one case may take. Even on the slowest host, only an endless loop takes this long.
+/// The maximum time for one case. Even on the slowest host, only an endless loop takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Kept by the fuzzer, and found by it: a folder per target.
+/// The inputs that the fuzzer kept and those that it found, in one folder per target.
 const FOLDERS: [&str; 2] = ["corpus", "regressions"];
 
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The files of a folder, by name. Empty if there is no such folder.
+/// Returns the files of a folder by name. Empty if there is no such folder.
 fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.map(|entry| entry.expect("the folder can be read").path());
@@ -28,7 +28,7 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Passes every input to the target in its own thread, so that a panic or a hang is reported with its case.
+/// Passes every input to the target on a separate thread, so that a panic or a hang is reported with its case.
 fn all_end(target: &'static str, inputs: Vec<(String, Vec<u8>)>) {
     let (sender, receiver) = channel();
     let worker = std::thread::spawn(move || {

@@ -1,10 +1,10 @@
-//! Failures as exceptions: `evenkeel.KeelError` and its subclasses, by exit code.
+//! Converts failures to exceptions: `evenkeel.KeelError` and its subclasses, by exit code.
 
 use keel_front::failure::{Code, Failure};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-/// The exception for a failure, created from Python's classes.
+/// Returns the exception for a failure, created from Python's classes.
 pub(crate) fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
     if failure.code == Code::Interrupted {
         return PyKeyboardInterrupt::new_err(failure.sentence().to_owned());
@@ -19,7 +19,7 @@ pub(crate) fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
     }
 }
 
-/// The same for a result.
+/// Raises the failure of a result.
 pub(crate) trait OrRaise<T> {
     /// Returns the value, or the exception for its failure.
     fn or_raise(self, py: Python<'_>) -> PyResult<T>;

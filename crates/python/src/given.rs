@@ -38,7 +38,7 @@ pub(crate) enum GivenScheduler {
 pub(crate) type Settings = Vec<(String, String)>;
 
 impl GivenScheduler {
-    /// The scheduler, named as in `keel compare`, and the settings in its name.
+    /// Returns the scheduler, named as in `keel compare`, and the settings in its name.
     pub(crate) fn read(&self) -> Result<(SchedulerSource, Settings), Failure> {
         match self {
             Self::Named(given) => named(given, None),
@@ -64,7 +64,7 @@ fn named(given: &str, recipe: Option<&Path>) -> Result<(SchedulerSource, Setting
     Ok((source, asked.settings))
 }
 
-/// A machine by name, number of CPUs, path or text.
+/// Returns a machine by name, number of CPUs, path or text.
 pub(crate) fn machine(given: &Given) -> Result<Machine, Failure> {
     match given {
         Given::Named(given) => inputs::machine(&REAL, given),
@@ -72,7 +72,7 @@ pub(crate) fn machine(given: &Given) -> Result<Machine, Failure> {
     }
 }
 
-/// The machine and its workload. If no machine is named, a recording's machine, or the default one.
+/// Returns the machine and its workload. If no machine is named, it is a recording's machine, or the default one.
 pub(crate) fn scene(
     given: Option<&Given>,
     workload: &Given,

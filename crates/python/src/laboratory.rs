@@ -1,4 +1,4 @@
-//! Published experiments, run and judged.
+//! Runs and judges published experiments.
 
 use crate::error::OrRaise;
 use crate::work::{Call, wait};

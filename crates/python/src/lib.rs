@@ -3,7 +3,7 @@
 //! It starts no process. Python sees plain values: text, numbers, JSON and Arrow. The public classes are written in
 //! Python, in the folder `python`.
 //!
-//! - [`given`]: turns what Python passes into schedulers, machines and workloads
+//! - [`given`]: converts arguments to schedulers, machines and workloads
 //! - [`spec`]: everything that determines a run
 //! - [`work`]: work without the interpreter's lock, which Ctrl-C ends
 //! - [`report`]: a run's report
@@ -30,7 +30,7 @@ mod work;
 
 use pyo3::prelude::*;
 
-/// What the Python package `evenkeel` takes from the crates of keel.
+/// The part of keel's crates that the Python package `evenkeel` uses.
 #[pymodule]
 mod _native {
     #[pymodule_export]

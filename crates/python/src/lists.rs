@@ -9,7 +9,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The built-in `schedulers`, `machines`, `workloads` or `experiments`: the name, and a one-line description.
+/// Returns the built-in `schedulers`, `machines`, `workloads` or `experiments`: name and one-line description.
 #[pyfunction]
 pub(crate) fn built_in(what: &str) -> PyResult<Vec<(String, String)>> {
     match what {
@@ -21,7 +21,7 @@ pub(crate) fn built_in(what: &str) -> PyResult<Vec<(String, String)>> {
     }
 }
 
-/// A duration such as `10s` or `1.5ms` in nanoseconds.
+/// Converts a duration such as `10s` or `1.5ms` to nanoseconds.
 #[pyfunction]
 pub(crate) fn duration_ns(py: Python<'_>, text: &str) -> PyResult<u64> {
     let span = parse::duration(text)
@@ -29,7 +29,7 @@ pub(crate) fn duration_ns(py: Python<'_>, text: &str) -> PyResult<u64> {
     span.or_raise(py).map(|span| span.as_ns())
 }
 
-/// A machine's name and shape.
+/// Returns a machine's name and shape.
 #[pyfunction]
 pub(crate) fn machine_facts<'py>(py: Python<'py>, given: Given) -> PyResult<Bound<'py, PyDict>> {
     let machine = machine(&given).or_raise(py)?;
@@ -45,7 +45,7 @@ pub(crate) fn machine_facts<'py>(py: Python<'py>, given: Given) -> PyResult<Boun
     Ok(facts)
 }
 
-/// The version of keel.
+/// Returns the version of keel.
 #[pyfunction]
 pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")

@@ -1,4 +1,4 @@
-//! Where a run's time went.
+//! Profiles: where a run's time went.
 
 use crate::error::OrRaise;
 use crate::spec::Spec;
@@ -41,7 +41,7 @@ pub(crate) fn profile(
     })
 }
 
-/// A profile that was written as JSON.
+/// Reads a profile that was written as JSON.
 #[pyfunction]
 pub(crate) fn read_profile(py: Python<'_>, text: &[u8]) -> PyResult<Profile> {
     let read = serde_json::from_slice::<keel_profile::Profile>(text)
@@ -55,42 +55,42 @@ pub(crate) fn read_profile(py: Python<'_>, text: &[u8]) -> PyResult<Profile> {
 
 #[pymethods]
 impl Profile {
-    /// All of it as JSON, as printed by `keel profile --json`.
+    /// Returns all of it as JSON, as printed by `keel profile --json`.
     fn json(&self) -> Vec<u8> {
         bytes(&self.0, Format::Json)
     }
 
-    /// For pprof, compressed.
+    /// Returns the profile for pprof, compressed.
     fn pprof(&self) -> Vec<u8> {
         bytes(&self.0, Format::Pprof)
     }
 
-    /// Folded stacks, for flame graphs.
+    /// Returns folded stacks, for flame graphs.
     fn folded(&self) -> Vec<u8> {
         bytes(&self.0, Format::Folded)
     }
 
-    /// Which lines and branches ran, for lcov.
+    /// Returns which lines and branches ran, for lcov.
     fn lcov(&self) -> Vec<u8> {
         bytes(&self.0, Format::Lcov)
     }
 
-    /// The tables that `keel profile` prints.
+    /// Returns the tables that `keel profile` prints.
     fn summary(&self, top: usize) -> String {
         text::summary(&self.0, top)
     }
 
-    /// The source with the cost of each line.
+    /// Returns the source with the cost of each line.
     fn annotated(&self) -> String {
         annotated(&self.0)
     }
 
-    /// How a later profile differs, line by line.
+    /// Returns how a later profile differs, line by line.
     fn diff(&self, after: PyRef<'_, Self>, top: usize) -> String {
         diff::diff(&self.0, &after.0, top)
     }
 
-    /// A row for each source line.
+    /// Returns a table with one row per source line.
     fn lines(&self) -> Table {
         Table::new(keel_arrow::profile::table(&self.0))
     }

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 
-/// The output of `keel check --json` as UTF-8, and the text output of `keel check`.
+/// Returns the output of `keel check --json` as UTF-8, and the text output of `keel check`.
 #[pyfunction]
 #[pyo3(signature = (trace, *, from_time=None, until=None, delay_ns=None, assume_unrestricted=false))]
 pub(crate) fn check<'py>(
@@ -37,7 +37,7 @@ pub(crate) fn check<'py>(
     Ok((json(py, &report), report.text(Style::PLAIN)))
 }
 
-/// The output of `keel check --task`, with `--json` as UTF-8, and without it as text.
+/// Returns the output of `keel check --task`, with `--json` as UTF-8, and without it as text.
 #[pyfunction]
 #[pyo3(signature = (trace, task, top, *, from_time=None, until=None))]
 pub(crate) fn why_waits<'py>(

@@ -21,12 +21,12 @@ use pyo3::prelude::*;
 pub(crate) struct Spec(RunSpec);
 
 impl Spec {
-    /// The spec of a known run.
+    /// Wraps the spec of a run.
     pub(crate) fn new(spec: RunSpec) -> Self {
         Self(spec)
     }
 
-    /// Its contents.
+    /// Returns the spec.
     pub(crate) fn spec(&self) -> &RunSpec {
         &self.0
     }
@@ -56,7 +56,7 @@ pub(crate) fn spec(
         let (source, own) = scheduler.read()?;
         let (machine, workload) = scene(machine.as_ref(), &workload, &call)?;
         let duration = duration_ns.map(Span::from_ns).or(workload.duration).unwrap_or(DEFAULT_DURATION);
-        // The last one counts: a scheduler's own.
+        // The last one counts, which is the scheduler's own.
         let settings = settings.into_iter().chain(own).collect();
         let scheduler = source;
         Ok(RunSpec {
@@ -124,48 +124,48 @@ impl Spec {
         Ok(picture.svg(&Caption::of(&report)))
     }
 
-    /// The same run with another seed.
+    /// Returns the same run with another seed.
     fn with_seed(&self, seed: u64) -> Self {
         Self(RunSpec { seed, ..self.0.clone() })
     }
 
-    /// The same run with another length in virtual time.
+    /// Returns the same run with another length in virtual time.
     fn with_duration(&self, duration_ns: u64) -> Self {
         Self(RunSpec { duration: Span::from_ns(duration_ns), ..self.0.clone() })
     }
 
-    /// The same run with another name for its scheduler.
+    /// Returns the same run with another name for its scheduler.
     fn named(&self, name: String) -> Self {
         let mut spec = self.0.clone();
         spec.scheduler.name = name;
         Self(spec)
     }
 
-    /// The scheduler's name.
+    /// Returns the scheduler's name.
     #[getter]
     fn scheduler(&self) -> &str {
         &self.0.scheduler.name
     }
 
-    /// The workload's name.
+    /// Returns the workload's name.
     #[getter]
     fn workload(&self) -> &str {
         &self.0.workload.name
     }
 
-    /// The machine's name.
+    /// Returns the machine's name.
     #[getter]
     fn machine(&self) -> &str {
         &self.0.machine.name
     }
 
-    /// The seed.
+    /// Returns the seed.
     #[getter]
     fn seed(&self) -> u64 {
         self.0.seed
     }
 
-    /// The length in virtual nanoseconds.
+    /// Returns the length in virtual nanoseconds.
     #[getter]
     fn duration_ns(&self) -> u64 {
         self.0.duration.as_ns()

@@ -34,7 +34,7 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    /// The events of these classes from a run, which starts at once.
+    /// Returns the events of these classes from a run, which starts at once.
     pub(crate) fn of_run(spec: RunSpec, classes: &[String]) -> PyResult<Self> {
         let wants = classes_of(classes)?;
         Ok(Self::of(wants, move |call, sink| one(call, &spec, vec![sink], Place::Here).map(Some)))
@@ -77,7 +77,7 @@ fn fill(
     made
 }
 
-/// The requested events, by the names of their classes.
+/// Returns the requested classes by their names.
 fn classes_of(names: &[String]) -> PyResult<Class> {
     let class = |name: &String| match name.as_str() {
         "core" => Ok(Class::CORE),
@@ -93,7 +93,7 @@ fn classes_of(names: &[String]) -> PyResult<Class> {
     names.iter().map(class).try_fold(Class::NONE, |all, class| Ok(all.with(class?)))
 }
 
-/// The end that batches come from.
+/// The end of the queue that batches are read from.
 struct Reader {
     from: Receiver<RecordBatch>,
     ended: Ended,
@@ -121,7 +121,7 @@ impl RecordBatchReader for Reader {
 
 #[pymethods]
 impl EventStream {
-    /// The events, as an `arrow_array_stream` capsule. Can be called once.
+    /// Returns the events, as an `arrow_array_stream` capsule. Can be called once.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -134,7 +134,7 @@ impl EventStream {
         stream(py, Box::new(reader))
     }
 
-    /// The run's report once all events are read. None before that, and for a recording.
+    /// Returns the run's report once all events are read. None before that, and for a recording.
     fn report(&self, py: Python<'_>) -> PyResult<Option<Report>> {
         match self.ended.get().cloned() {
             None => Ok(None),
@@ -143,7 +143,7 @@ impl EventStream {
     }
 }
 
-/// The events of these classes from a recording.
+/// Returns the events of these classes from a recording.
 #[pyfunction]
 pub(crate) fn recorded_events(py: Python<'_>, trace: PathBuf, classes: Vec<String>) -> PyResult<EventStream> {
     let wants = classes_of(&classes)?;

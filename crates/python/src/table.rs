@@ -12,7 +12,7 @@ use pyo3::types::PyCapsule;
 pub(crate) struct Table(RecordBatch);
 
 impl Table {
-    /// Of one record batch.
+    /// Wraps a record batch.
     pub(crate) fn new(batch: RecordBatch) -> Self {
         Self(batch)
     }
@@ -20,13 +20,13 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The schema, as an `arrow_schema` capsule.
+    /// Returns the schema, as an `arrow_schema` capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.0.schema().as_ref()).map_err(wrong)?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The table as a struct, as a pair of an `arrow_schema` and an `arrow_array` capsule.
+    /// Returns the table as a struct, as a pair of an `arrow_schema` and an `arrow_array` capsule.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -40,7 +40,7 @@ impl Table {
         Ok((self.__arrow_c_schema__(py)?, PyCapsule::new_with_value(py, array, c"arrow_array")?))
     }
 
-    /// The table as a stream of one batch, as an `arrow_array_stream` capsule.
+    /// Returns the table as a stream of one batch, as an `arrow_array_stream` capsule.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -52,19 +52,19 @@ impl Table {
         stream(py, Box::new(batches))
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     fn __len__(&self) -> usize {
         self.0.num_rows()
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 }
 
-/// A stream of batches as an `arrow_array_stream` capsule.
+/// Returns a stream of batches as an `arrow_array_stream` capsule.
 pub(crate) fn stream(
     py: Python<'_>,
     batches: Box<dyn RecordBatchReader + Send>,
@@ -72,7 +72,7 @@ pub(crate) fn stream(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(batches), c"arrow_array_stream")
 }
 
-/// An error from Arrow.
+/// Converts an error from Arrow.
 pub(crate) fn wrong(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -1,5 +1,5 @@
-//! Work without the interpreter's lock, on its own thread. Meanwhile Python's calling thread checks for Ctrl-C and
-//! reports progress.
+//! Runs work without the interpreter's lock, on its own thread. Meanwhile, the calling thread of Python checks for
+//! Ctrl-C and reports progress.
 
 use crate::error::OrRaise;
 use crate::report::Report;

@@ -1,119 +1,120 @@
-//! The actions of a recipe, independent of machine and file.
+//! The actions of a recipe, independent of the machine and the file.
 
 use crate::companion::Companion;
 use keel_abi::Span;
 
-/// Numbers as bytes of a variable, a key or a map's value: little-endian, as large as what they go to.
+/// Numbers as the bytes of a variable, a key or a map's value: little-endian, and as large as their destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// One integer.
     One(i128),
-    /// Integers one after another: an array's elements, or equal parts of a key or value.
+    /// Integers one after another: the elements of an array, or equal parts of a key or value.
     List(Vec<i128>),
 }
 
-/// One thing to do. Variables, members and sizes come before the object is loaded, maps and
-/// programs before it is attached, the rest while it is.
+/// An action. Variables, members and sizes are set before the object is loaded, maps and programs before it is
+/// attached, and the rest while it is attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Give a global variable its first value. A list may be shorter than the array: the rest stays.
+    /// Sets the initial value of a global variable. A list may be shorter than the array; the other elements stay the
+    /// same.
     Set {
         /// The variable.
         variable: String,
         /// Its value.
         value: Value,
     },
-    /// Give some bytes of a global variable their first value, whatever its type.
+    /// Sets the initial value of some bytes of a global variable, whatever its type.
     SetPart {
         /// The variable.
         variable: String,
-        /// Which bytes, from its first.
+        /// The offset of the first byte.
         at: u64,
-        /// What they become.
+        /// The new bytes.
         bytes: Vec<u8>,
     },
-    /// Do not load this program, which is not a callback of the scheduler.
+    /// Does not load this program, which is not a callback of the scheduler.
     LeaveOut {
         /// The program.
         program: String,
     },
-    /// Attach the `struct sched_ext_ops` with this name; before anything is done to one. An object that defines
-    /// several needs it.
+    /// Selects the `struct sched_ext_ops` with this name, before any other action. An object that defines several needs
+    /// this.
     Choose {
         /// The variable.
         scheduler: String,
     },
-    /// Call a dispatch queue by this name wherever it is shown.
+    /// Names a dispatch queue wherever it is displayed.
     NameQueue {
         /// The queue's number.
         id: u64,
         /// Its name.
         name: String,
     },
-    /// Add these bits to `.flags` of the `struct sched_ext_ops`.
+    /// Adds these bits to `.flags` of the `struct sched_ext_ops`.
     AddFlags(u64),
-    /// Set an integer member of the `struct sched_ext_ops`.
+    /// Sets an integer member of the `struct sched_ext_ops`.
     SetMember {
         /// The member.
         member: &'static str,
         /// Its value.
         value: u64,
     },
-    /// Give a map room for this many elements.
+    /// Sets the maximum number of elements of a map.
     Resize {
         /// The map.
         map: String,
         /// `max_entries`.
         entries: u32,
     },
-    /// Put an element into a map.
+    /// Puts an element into a map.
     Put {
         /// The map.
         map: String,
-        /// Which element.
+        /// The element's key.
         key: Value,
-        /// What it becomes.
+        /// The element's new value.
         value: Value,
-        /// Of a per-CPU map the CPU whose value it is; nothing for all.
+        /// In a per-CPU map, the CPU whose value is set; `None` for all CPUs.
         cpu: Option<u32>,
     },
-    /// Fill a map of maps: elements 0, 1, 2... get a new map each, like the one that its definition shows.
+    /// Fills a map of maps: elements 0, 1, 2... each get a new map, like the one in its definition.
     Nest {
         /// The map of maps.
         map: String,
-        /// How many.
+        /// The number of elements.
         maps: u32,
     },
-    /// Load the object and attach it again, so long after the scheduler or the kernel has asked for that
-    /// (`SCX_ECODE_ACT_RESTART`); a real loader takes the time that it takes.
+    /// Loads and attaches the object again, this long after the scheduler or the kernel has requested it
+    /// (`SCX_ECODE_ACT_RESTART`). On a real kernel, the loader takes as long as it takes.
     Restart {
-        /// How long after.
+        /// The delay.
         after: Span,
     },
-    /// Run a `SEC("syscall")` program once, before attaching; it must return 0.
+    /// Runs a `SEC("syscall")` program once, before attaching. It must return 0.
     Run {
         /// The program.
         program: String,
-        /// Its context: 64 bits each.
+        /// Its context, as 64-bit numbers.
         args: Vec<u64>,
     },
-    /// Attach a program other than the scheduler's callbacks: a tracepoint, an fentry.
+    /// Attaches a program other than the scheduler's callbacks, for a tracepoint or fentry.
     Attach {
         /// The program.
         program: String,
     },
-    /// Run a `SEC("syscall")` program repeatedly while the scheduler is attached.
+    /// Runs a `SEC("syscall")` program repeatedly while the scheduler is attached.
     RunEvery {
         /// The program.
         program: String,
-        /// Its context: 64 bits each.
+        /// Its context, as 64-bit numbers.
         args: Vec<u64>,
         /// The time from one run to the next.
         every: Span,
     },
-    /// Keep a companion beside the scheduler: a task or thread of its own.
+    /// Keeps a companion beside the scheduler, with its own task or thread.
     Accompany(Companion),
-    /// Show this variable's change in statistics.
+    /// Shows the changes of this variable in statistics.
     Count {
         /// A counter of the scheduler.
         variable: String,
@@ -121,8 +122,8 @@ pub enum Action {
 }
 
 impl Value {
-    /// Returns its bytes for a place of `size` bytes: one integer fills it, a list of n fills n equal parts. `None` if
-    /// they do not fit.
+    /// Returns its bytes for a destination of `size` bytes: one integer fills it, and a list of n fills n equal parts.
+    /// Returns `None` if they do not fit.
     pub fn bytes(&self, size: usize) -> Option<Vec<u8>> {
         match self {
             Self::One(number) => whole(*number, size),
@@ -135,7 +136,7 @@ impl Value {
     }
 }
 
-/// Returns an integer in 1, 2, 4 or 8 bytes, signed or not.
+/// Returns an integer in 1, 2, 4 or 8 bytes, signed or unsigned.
 fn whole(number: i128, size: usize) -> Option<Vec<u8>> {
     let bits = matches!(size, 1 | 2 | 4 | 8).then_some(8 * size as u32)?;
     let fits = (-(1i128 << (bits - 1))..1i128 << bits).contains(&number);

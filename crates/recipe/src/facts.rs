@@ -1,10 +1,10 @@
-//! What a recipe can ask of a machine, by name.
+//! The facts that a recipe can ask of a machine, by name.
 
 use crate::action::Value;
 use keel_abi::{CpuId, CpuSet, Topology};
 
-/// The names of facts: numbers first, then lists with one number for each possible CPU, but
-/// `online_cpus`, which lists CPUs.
+/// The names of facts: numbers first, then lists that have one number per possible CPU, except `online_cpus`, which
+/// lists CPUs.
 pub const NAMES: &[&str] = &[
     "cpus",
     "nodes",
@@ -24,14 +24,14 @@ pub const NAMES: &[&str] = &[
     "half_of_cpu",
 ];
 
-/// A machine, as far as recipes ask.
+/// The facts of a machine that recipes use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Every possible CPU's place.
+    /// The place of every possible CPU.
     pub topology: Topology,
     /// The CPUs that are online.
     pub online: CpuSet,
-    /// Bytes of a page.
+    /// The size of a page in bytes.
     pub page_bytes: u64,
 }
 
@@ -78,7 +78,7 @@ fn pairs(topology: &Topology) -> u32 {
     topology.cpus() / 2
 }
 
-/// Returns the CPU that is half the machine away; without one, of an odd number, the last CPU is its own.
+/// Returns the CPU that is half the machine away. With an odd number of CPUs, the last one has none and gets itself.
 fn partner(topology: &Topology, cpu: CpuId) -> u32 {
     let pairs = pairs(topology);
     match cpu.0 {
@@ -88,7 +88,7 @@ fn partner(topology: &Topology, cpu: CpuId) -> u32 {
     }
 }
 
-/// Returns the next CPU of the same core, cyclically: a CPU without siblings is its own.
+/// Returns the next CPU of the same core, cyclically. A CPU without siblings gets itself.
 fn sibling(topology: &Topology, cpu: CpuId) -> CpuId {
     let core = topology.place(cpu).core;
     let siblings: Vec<CpuId> = topology.iter().filter(|&other| topology.place(other).core == core).collect();

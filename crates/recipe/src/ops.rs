@@ -1,8 +1,8 @@
-//! The members of `struct sched_ext_ops` that a recipe may set.
+//! The members of `struct sched_ext_ops` that a recipe can set.
 
 use keel_abi::scx::ops_flags;
 
-/// The flags of `enum scx_ops_flags` of Linux 7.2: names and bits.
+/// The flags of `enum scx_ops_flags` in Linux 7.2: names and bits.
 pub const FLAGS: &[(&str, u64)] = &[
     ("SCX_OPS_KEEP_BUILTIN_IDLE", ops_flags::KEEP_BUILTIN_IDLE),
     ("SCX_OPS_ENQ_LAST", ops_flags::ENQ_LAST),

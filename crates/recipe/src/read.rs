@@ -1,4 +1,4 @@
-//! A recipe's file, which is TOML, to a [`Recipe`]; and a recipe and a machine to actions.
+//! Converts a recipe's TOML file to a [`Recipe`], and a recipe and a machine to actions.
 
 mod companion;
 mod name;
@@ -15,7 +15,7 @@ use toml::Spanned;
 
 /// The maximum length of any list in a recipe, and the maximum number of its actions.
 const MOST: usize = 1 << 16;
-/// The longest interval at which a program may run.
+/// The maximum interval between runs of a program, in milliseconds.
 const LONGEST_MS: u64 = 3_600_000;
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -94,7 +94,7 @@ struct Run {
     args: Vec<Spanned<toml::Value>>,
 }
 
-/// A recipe, read and not yet resolved.
+/// A recipe that was read and is not resolved yet.
 #[derive(Clone, Debug, Default)]
 pub struct Recipe {
     name: String,
@@ -108,13 +108,13 @@ impl Recipe {
         self.text.is_empty()
     }
 
-    /// Reads a recipe; `name` is the file's, for messages.
+    /// Reads a recipe. `name` is the file's name, for messages.
     ///
     /// # Errors
     /// [`RecipeError`], with line and field.
     pub fn read(name: &str, text: &str) -> Result<Self, RecipeError> {
         let file: File = toml::from_str(text).map_err(|error| {
-            // Its first line contains everything. The others draw it.
+            // The first line contains everything; the others draw it.
             let said = error.message().lines().next().unwrap_or_default().to_owned();
             Text { file: name, text }.error(&error.span().unwrap_or_default(), "", Problem::Syntax(said))
         })?;
@@ -193,7 +193,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Names of the scheduler's own queues. Their numbers leave the highest bit to the kernel's.
+    /// Names the scheduler's own queues. The highest bit of a number is reserved for the kernel's queues.
     fn queues(&mut self, file: &File) -> Result<(), RecipeError> {
         for (name, id) in &file.queues {
             let name = name.get_ref().to_string();
@@ -290,7 +290,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Programs that run once, programs that are attached, and programs that run repeatedly.
+    /// Adds programs that run once, programs that are attached, and programs that run repeatedly.
     fn programs(&mut self, file: &File) -> Result<(), RecipeError> {
         let mut again = Vec::new();
         for run in &file.run {
@@ -315,7 +315,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Reads a number within bounds.
+    /// Returns one number within bounds.
     fn number(
         &self,
         value: &Spanned<toml::Value>,
@@ -355,7 +355,7 @@ fn constant(value: &toml::Value) -> Option<i128> {
     match value {
         toml::Value::Integer(number) => Some((*number).into()),
         toml::Value::Boolean(truth) => Some((*truth).into()),
-        // Numbers above TOML's own are written as text.
+        // Numbers that are too large for TOML are written as text.
         toml::Value::String(text) => {
             let hex = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
             hex.map(Into::into)

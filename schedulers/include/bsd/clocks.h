@@ -37,7 +37,7 @@ static __always_inline void charge(struct slot *s, struct cpu *here, u64 now)
 	here->priority = s->priority;
 }
 
-/* Is it time to let other tasks run? */
+/* Whether it is time to let other tasks run. */
 static __always_inline bool quantum_ends(struct cpu *here, u64 now)
 {
 	u64 quantum = quantum_of(now);
@@ -47,7 +47,7 @@ static __always_inline bool quantum_ends(struct cpu *here, u64 now)
 	return ends;
 }
 
-/* A CPU that idled starts over. */
+/* Restarts the clocks of a CPU that was idle. */
 static __always_inline void set_clocks(struct cpu *here, u64 now)
 {
 	here->stat = stat_of(now);

@@ -70,7 +70,7 @@ static __always_inline u32 find(u32 cpu)
 	return NOBODY;
 }
 
-/* Does `before`, which would wait behind its equals, keep running even though `number` waits? */
+/* Whether `before`, which would wait behind its equals, keeps running even though `number` waits. */
 static __always_inline bool goes_on(u32 before, u32 number)
 {
 	u32 own = queue_of(slot_at(before)->priority);
@@ -127,7 +127,7 @@ static __always_inline s32 idle_cpu_for(u32 number, u32 counted_at)
 	return -1;
 }
 
-/* maybe_resched(): must this CPU, and no other, preempt what it runs in favour of a task? */
+/* maybe_resched(): whether this CPU, and no other, must preempt what it runs in favour of a task. */
 static __always_inline bool must_stop(u32 number, u32 cpu)
 {
 	struct slot *s = slot_at(number);

@@ -79,7 +79,7 @@ __noinline int read_domains(u32 cpu)
 	return 0;
 }
 
-/* Are this CPU's domains older than the last change, or not read yet? */
+/* Whether this CPU's domains are older than the last change, or not read yet. */
 static __always_inline bool has_old_domains(u32 cpu, u64 now)
 {
 	return hotplugs_seen[cpu & (MAX_CPUS - 1)] != hotplugs && now >= hotplugged_at + SETTLED_NS;
@@ -98,7 +98,7 @@ static __always_inline void refresh_domains(u32 cpu, u64 now)
 		rq->nr_levels = rq->nr_node_levels;
 }
 
-/* A CPU comes or goes. Until domains are rebuilt, they stay as they are. */
+/* Handles a CPU that comes or goes. Until domains are rebuilt, they stay as they are. */
 static __always_inline void hotplug(u32 cpu, bool comes)
 {
 	s32 i, l;

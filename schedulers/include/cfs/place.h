@@ -21,7 +21,7 @@ static __always_inline u32 cache_of(u32 cpu)
 	return span_of(cpu, runqueue_at(cpu)->cache_level & (LEVELS - 1));
 }
 
-/* wake_affine(): the waker's CPU or the last one? The less loaded one; at about the same load, the waker's. */
+/* wake_affine(): of the waker's CPU and the last one, the less loaded one; at about the same load, the waker's. */
 static __always_inline u32 affine_cpu(u32 number, u32 here, u32 last)
 {
 	u64 load_here = runqueue_at(here)->load, load_last = runqueue_at(last)->load;

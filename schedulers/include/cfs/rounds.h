@@ -168,7 +168,7 @@ static __noinline int rescue(u32 here, u64 now)
 	return 0;
 }
 
-/* At a busy CPU's tick: is there anything to do that needs a dispatch? */
+/* At a busy CPU's tick: whether there is anything to do that needs a dispatch. */
 static __always_inline bool wants_balance(u32 cpu, u64 now)
 {
 	struct runqueue *rq = runqueue_at(cpu);

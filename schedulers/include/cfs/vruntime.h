@@ -144,7 +144,7 @@ static __always_inline u64 placed(struct runqueue *rq, u32 others, struct slot *
 	return vtime_before(vruntime, least) ? least : vruntime;
 }
 
-/* wakeup_preempt_entity(): is it so far behind the task that runs there that that task must give way? */
+/* wakeup_preempt_entity(): whether it is so far behind the running task that that task must give way. */
 static __always_inline bool preempts(struct runqueue *rq, u32 number, u64 vruntime, u64 now)
 {
 	struct slot *s = slot_at(number);
@@ -160,7 +160,7 @@ static __always_inline bool preempts(struct runqueue *rq, u32 number, u64 vrunti
 	return (s64)behind > (s64)virtual_ns(tuned(wakeup_granularity_ns), s->tally.weight);
 }
 
-/* check_preempt_tick(): is the turn of the running task over, given this many waiting tasks? */
+/* check_preempt_tick(): whether the turn of the running task is over, given this many waiting tasks. */
 static __always_inline bool turn_is_over(struct runqueue *rq, u32 waiting, struct slot *s)
 {
 	u64 ran = s->ran_ns - s->turn_ns;

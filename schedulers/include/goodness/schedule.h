@@ -74,7 +74,7 @@ static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 	return best;
 }
 
-/* Has a task that runs on another CPU time left? */
+/* Whether a task that runs on another CPU has time left. */
 static __always_inline bool time_left_elsewhere(u32 cpu)
 {
 	s32 i;

@@ -114,7 +114,7 @@ static __always_inline void note_idle(s32 cpu, bool idle)
 	}
 }
 
-/* Is any task waiting? Lists contain running tasks, too: one for each CPU that isn't idle. */
+/* Whether any task waits. Lists contain running tasks too: one for each CPU that isn't idle. */
 static __always_inline bool somebody_waits(void)
 {
 	s32 pending = runqueue.nr_running;

@@ -108,7 +108,7 @@ static __always_inline void tell_idle(const struct cpumask *cpus)
 		kick(idle, SCX_KICK_IDLE);
 }
 
-/* Must the task that runs at a CPU give way to one that was put into `queue` there? */
+/* Whether the task that runs at a CPU must give way to one that was put into `queue` there. */
 static __always_inline bool gives_way(struct runqueue *there, struct slot *s)
 {
 	if (there->curr == NOBODY || s->is_idle)

@@ -1,4 +1,4 @@
-//! The time of an instruction that depends on the one before it: a cycle on hardware, much more in an emulator.
+//! Measures an instruction that depends on the one before it: a cycle on hardware, much more in an emulator.
 
 use super::pinned::on;
 use super::spread::Spread;

@@ -1,4 +1,4 @@
-//! A cache line that two CPUs write in turn.
+//! Measures the transfer of a cache line that two CPUs write in turn.
 
 use super::pinned::{on, pin};
 use super::spread::Spread;
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 const REPEATS: usize = 15;
 const ROUNDS: u32 = 2_000;
-/// If the two CPUs share one real CPU, as in a guest, the host decides whose turn it is.
+/// How long to wait for the other CPU: in a guest, both may share one real CPU, and the host decides whose turn it is.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// Not a turn: both end.
+/// Not a turn: it tells both threads to end.
 const OVER: u32 = u32::MAX;
 
 #[repr(align(128))]

@@ -63,12 +63,12 @@ impl Distance {
 /// The measurements on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// An instruction that depends on the one before it.
+    /// The time of an instruction that depends on the one before it.
     instruction: Option<Spread>,
     /// The length of a CPU's turn, if an emulator executes CPUs one after another.
     turn: Option<Spread>,
     syscall: Option<Spread>,
-    /// A pipe's write and read without a switch.
+    /// A write to a pipe and a read from it, without a switch.
     pipe: Option<Spread>,
     /// The same for a local socket, and for TCP within the machine.
     local: Option<Spread>,
@@ -78,11 +78,11 @@ pub struct Measured {
     /// The same between two CPUs, by their distance.
     wakeups: Vec<(Distance, Spread)>,
     lines: Vec<(Distance, Spread)>,
-    /// From a timer's expiry until its thread runs.
+    /// The time from a timer's expiry until its thread runs.
     late: Option<Spread>,
     /// The same without slack.
     prompt: Option<Spread>,
-    /// Time taken from a busy CPU by something else.
+    /// The time that something else takes from a busy CPU.
     noise: Option<Noise>,
     unseen: Vec<String>,
 }
@@ -144,7 +144,7 @@ fn pair(shape: &Shape, allowed: &CpuSet, wanted: Distance) -> Option<(CpuId, Cpu
 }
 
 impl Measured {
-    /// Puts these constants into the machine. The rest becomes remarks.
+    /// Adds these constants to the machine. Anything else becomes a remark.
     pub(crate) fn put(&self, machine: &mut Machine, unseen: &mut Vec<String>) {
         unseen.extend(self.unseen.iter().map(|what| format!("not measured, for lack of {what}")));
         if let Some(syscall) = &self.syscall {
@@ -167,7 +167,7 @@ impl Measured {
         self.put_tick(machine);
     }
 
-    /// The time of a tick without the interrupt.
+    /// Adds the time of a tick without the interrupt.
     fn put_tick(&self, machine: &mut Machine) {
         let (Some(noise), Some((hz, _))) = (&self.noise, &machine.hz) else { return };
         let Some(tick) = noise.tick(*hz) else { return };
@@ -182,7 +182,7 @@ impl Measured {
         machine.constant("costs", "tick_ns", tick.median_ns().saturating_sub(irq_ns), source);
     }
 
-    /// The time of pipes and sockets without the two system calls.
+    /// Adds the time of pipes and sockets without the two system calls.
     fn put_transfers(&self, machine: &mut Machine) {
         let Some(syscall) = &self.syscall else { return };
         let measured = [
@@ -201,7 +201,7 @@ impl Measured {
         }
     }
 
-    /// Sets what differs on an emulator. Returns the time of an IPI.
+    /// Adds what is different in an emulator. Returns the time of an IPI in nanoseconds.
     fn put_turns(&self, machine: &mut Machine) -> u64 {
         let Some(turn) = &self.turn else {
             if let Some(instruction) = &self.instruction {

@@ -32,7 +32,7 @@ impl Noise {
     }
 }
 
-/// Watches a busy CPU.
+/// Measures what is taken from a busy CPU.
 pub(super) fn noise(cpu: CpuId) -> Option<Noise> {
     on(cpu, || {
         let nearest = nearest();
@@ -41,7 +41,7 @@ pub(super) fn noise(cpu: CpuId) -> Option<Noise> {
     })?
 }
 
-/// Combines the results of all looks.
+/// Combines the results of all measurements.
 fn of(taken: &[Vec<Duration>], nearest: Duration) -> Option<Noise> {
     let looked = LOOK * taken.len() as u32;
     let in_a_second = |taken: &Vec<Duration>| {
@@ -87,7 +87,7 @@ fn nearest() -> Duration {
 pub(super) mod tests {
     use super::*;
 
-    /// Gaps of these microseconds in each look of 50 ms.
+    /// Returns the noise with gaps of these microseconds in each measurement of 50 ms.
     pub(crate) fn noise(gaps_us: &[u64]) -> Noise {
         let gaps: Vec<Duration> = gaps_us.iter().map(|&us| Duration::from_micros(us)).collect();
         of(&vec![gaps; 4], Duration::from_micros(1)).unwrap()

@@ -1,4 +1,4 @@
-//! Threads on CPUs of their own choice.
+//! Runs threads on chosen CPUs.
 
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, CpuSet};

@@ -1,4 +1,4 @@
-//! System calls, wakeups through pipes, and the cost of pipes and sockets without a wakeup.
+//! Measures system calls, wakeups through pipes, and the cost of pipes and sockets without a wakeup.
 
 use super::pinned::{on, pin};
 use super::spread::Spread;
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 const REPEATS: usize = 15;
 const CALLS: u32 = 20_000;
 const ROUNDS: u32 = 1_000;
-/// A packet that takes longer to come back within the machine is lost.
+/// A packet that takes longer than this to come back within the machine is lost.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Returns the time of `times` calls of `act`, per call, repeatedly.
+/// Measures `times` calls of `act` repeatedly. Returns the times per call.
 fn each(times: u32, mut act: impl FnMut() -> bool) -> Option<Spread> {
     let mut measured = Vec::new();
     for _ in 0..REPEATS {
@@ -48,19 +48,19 @@ fn take(mut from: impl Read) -> bool {
     from.read(&mut [0_u8; 1]).is_ok_and(|n| n == 1)
 }
 
-/// Measures how long one thread takes to write a byte into a pipe and read it.
+/// Measures one thread that writes a byte to a pipe and reads it.
 pub(super) fn alone(cpu: CpuId) -> Option<Spread> {
     let (from, to) = pipe().ok()?;
     on(cpu, || each(CALLS, || pass(&to) && take(&from)))?
 }
 
-/// Like `alone`, through a local socket.
+/// Measures the same through a local socket.
 pub(super) fn local(cpu: CpuId) -> Option<Spread> {
     let (from, to) = UnixStream::pair().ok()?;
     on(cpu, || each(CALLS, || pass(&to) && take(&from)))?
 }
 
-/// Like `alone`, through TCP within the machine.
+/// Measures the same through TCP within the machine.
 pub(super) fn tcp(cpu: CpuId) -> Option<Spread> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     let to = TcpStream::connect_timeout(&listener.local_addr().ok()?, PATIENCE).ok()?;
@@ -70,7 +70,7 @@ pub(super) fn tcp(cpu: CpuId) -> Option<Spread> {
     on(cpu, || each(ROUNDS, || pass(&to) && take(&from)))?
 }
 
-/// Measures how long a byte takes from a thread on `a` to a waiting thread on `b`, one way.
+/// Measures a byte from a thread on `a` to a waiting thread on `b`, one way.
 pub(super) fn switch(a: CpuId, b: CpuId) -> Option<Spread> {
     let (there_from, there_to) = pipe().ok()?;
     let (back_from, back_to) = pipe().ok()?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// This many show whether measurements are regular.
+/// The number of measurements that shows whether they are regular.
 const MANY: usize = 16;
 
 /// Measurements in picoseconds, in order.
@@ -10,14 +10,14 @@ const MANY: usize = 16;
 pub(super) struct Spread(Vec<u64>);
 
 impl Spread {
-    /// `None` if nothing was measured.
+    /// Sorts measurements. Returns `None` if there are none.
     pub(super) fn of(measured_ps: impl IntoIterator<Item = u64>) -> Option<Self> {
         let mut all: Vec<u64> = measured_ps.into_iter().collect();
         all.sort_unstable();
         (!all.is_empty()).then_some(Self(all))
     }
 
-    /// Half of each: one way of a round trip.
+    /// Halves each measurement: one way of a round trip.
     pub(super) fn halved(self) -> Self {
         Self(self.0.into_iter().map(|ps| ps / 2).collect())
     }

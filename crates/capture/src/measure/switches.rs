@@ -17,7 +17,7 @@ const PARTS: Parts = Parts { schedule: 250, context_switch: 700, wakeup: 400 };
 /// The same in an emulator, by instructions: hardware's part of a context switch is missing.
 const EMULATED_PARTS: Parts = Parts { schedule: 740, context_switch: 320, wakeup: 290 };
 
-/// The time of the kernel's paths for one task's wakeup.
+/// The time of the kernel's paths for the wakeup of one task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Paths {
     wakeup_ns: u64,
@@ -29,7 +29,7 @@ impl Measured {
         self.pipe.as_ref().map_or(0, Spread::median_ns)
     }
 
-    /// Sets the costs of a wakeup and a switch from one task to another.
+    /// Adds the costs of a wakeup and a switch from one task to another.
     pub(super) fn put_switch(&self, machine: &mut Machine) -> Paths {
         let Some(switch) = &self.switch else { return Paths::default() };
         let pipe_ns = self.pipe_ns();
@@ -50,7 +50,7 @@ impl Measured {
         Paths { wakeup_ns, context_switch_ns }
     }
 
-    /// A wakeup of an idle CPU also includes an interrupt and leaving the idle state.
+    /// Adds the costs of idleness: a wakeup of an idle CPU also includes an interrupt and leaving the idle state.
     pub(super) fn put_idle(&self, machine: &mut Machine, ipi_ns: u64, paths: Paths) {
         for (distance, spread) in &self.wakeups {
             machine.remark(&format!("a wakeup through a pipe between {}: {spread}", distance.name()));
@@ -69,7 +69,8 @@ impl Measured {
         machine.constant("costs", "idle_exit_ns", more_ns.saturating_sub(ipi_ns), source);
     }
 
-    /// Emulated CPUs that take turns execute all parts of a wakeup one after another, so the parts can be separated.
+    /// Adds the same costs in an emulator. CPUs that take turns execute all parts of a wakeup one after another, so the
+    /// parts can be separated.
     fn put_emulated_idle(
         &self,
         machine: &mut Machine,

@@ -1,4 +1,4 @@
-//! How late a sleeping thread runs.
+//! Measures how late a sleeping thread runs.
 
 use super::pinned::on;
 use super::spread::Spread;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const SLEEPS: usize = 100;
 const SLEEP: Duration = Duration::from_millis(1);
 
-/// From a timer's expiry until its waiting thread runs.
+/// Measures the time from a timer's expiry until the thread that waits for it runs.
 pub(super) fn late(cpu: CpuId) -> Option<Spread> {
     on(cpu, || {
         let once = |_| {
@@ -23,7 +23,7 @@ pub(super) fn late(cpu: CpuId) -> Option<Spread> {
     })?
 }
 
-/// From a timer's expiry until the thread that waited for it without slack runs, on a CPU that was idle.
+/// Measures the same for a thread that waits without slack, on a CPU that was idle.
 pub(super) fn prompt(cpu: CpuId) -> Option<Spread> {
     on(cpu, || {
         set_current_timer_slack(NonZeroU64::new(1)).ok()?;

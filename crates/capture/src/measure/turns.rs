@@ -14,21 +14,21 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(60);
 /// Two readings that are further apart have more than an interrupt between them.
 const GAP: Duration = Duration::from_micros(20);
-/// The most gaps that are kept.
+/// The maximum number of gaps that are kept.
 const MOST: usize = 4096;
-/// How often to try: while other CPUs are busy, two that take turns may not get enough turns.
+/// The number of tries: while other CPUs are busy, two that take turns may not get enough turns.
 const TRIES: u32 = 5;
 
-/// A time without a reading, in ns since the origin.
+/// A time without a reading, in nanoseconds since the origin.
 type Gap = (u64, u64);
 
-/// The observations of one thread, in ns since the origin.
+/// The observations of one thread, in nanoseconds since the origin.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     from: u64,
     until: u64,
     gaps: Vec<Gap>,
-    /// How often it read the clock.
+    /// How often the thread read the clock.
     looks: u64,
 }
 

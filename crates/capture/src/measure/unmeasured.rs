@@ -1,4 +1,4 @@
-//! Costs that no benchmark here can measure if an emulator executes the kernel.
+//! Estimates costs that no benchmark here can measure if an emulator executes the kernel.
 //!
 //! An emulator also executes the kernel's paths instruction by instruction, so they are the default machine's, scaled
 //! by the time of an instruction. An interrupt enters and leaves the kernel, as a system call does. An emulator lacks
@@ -33,18 +33,18 @@ const PATHS: [(&str, u64); 19] = [
     ("program_call_ns", 2_000),
 ];
 
-/// Instructions that take and release a free lock.
+/// The number of instructions to take and release a free lock.
 const LOCK_INSNS: u64 = 2;
 
-/// Interrupts.
+/// The constants for interrupts.
 const INTERRUPTS: [&str; 2] = ["irq_ns", "ipi_send_ns"];
 
-/// Further costs of a timer's interrupt: it finds the expired timer, wakes the task, and programs the next timer.
+/// Returns the further cost of a timer's interrupt, which finds the timer, wakes the task, and programs the next timer.
 pub(super) const fn timer_ns(syscall_ns: u64) -> u64 {
     2 * syscall_ns
 }
 
-/// Puts the paths into the machine.
+/// Adds the paths to the machine.
 pub(super) fn put_paths(machine: &mut Machine, insn_ps: u64) {
     let of = |default_ns: u64| default_ns.saturating_mul(insn_ps.max(INSN_PS)) / INSN_PS;
     for (name, default_ns) in PATHS {
@@ -61,7 +61,7 @@ pub(super) fn put_paths(machine: &mut Machine, insn_ps: u64) {
     machine.constant("costs", "lock_handover_ns", 0, source.to_owned());
 }
 
-/// Puts the interrupts into the machine.
+/// Adds the interrupts to the machine.
 pub(super) fn put_interrupts(machine: &mut Machine, syscall_ns: u64) {
     for name in INTERRUPTS {
         machine.constant(

@@ -1,10 +1,10 @@
-//! Are the tasks of an arm in the order in which they were published?
+//! Judges whether the tasks of an arm are in the published order.
 
 use super::{ClaimVerdict, Standing, empty, values};
 use crate::model::{Claim, Experiment, ORDER_LEAST, Published, mean};
 use crate::outcome::ArmFigures;
 
-/// Judges by the mean counts of the runs: the value is the share of pairs that are in the published order.
+/// Judges by the mean counts of the runs. The value is the share of pairs that are in the published order.
 pub(super) fn judge(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures]) -> ClaimVerdict {
     let mut verdict = ClaimVerdict { published: 1.0, ..empty(claim) };
     let Published::Samples { of: published, .. } = &claim.published else { return verdict };
@@ -32,7 +32,7 @@ pub(super) fn judge(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures])
     verdict
 }
 
-/// Returns those pairs whose published counts imply an order: the greater first.
+/// Returns the pairs whose published counts imply an order, the greater count first.
 fn pairs(published: &[f64]) -> Vec<(usize, usize)> {
     let all = (0..published.len()).flat_map(|a| (0..published.len()).map(move |b| (a, b)));
     all.filter(|&(a, b)| published[a] >= 2.0 * published[b] && published[a] >= published[b] + ORDER_LEAST)

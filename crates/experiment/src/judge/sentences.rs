@@ -1,10 +1,10 @@
-//! The measured reason of a verdict, in one line.
+//! Explains a verdict on one line, with what was measured.
 
 use super::{ClaimVerdict, Standing};
 use crate::model::Claim;
 use keel_abi::numbers::figures;
 
-/// For a ratio: what does not hold, or that everything does.
+/// Explains the verdict on a ratio: what does not hold, or that everything does.
 pub(super) fn ratio(
     verdict: &ClaimVerdict,
     claim: &Claim,
@@ -63,13 +63,13 @@ fn mechanism(verdict: &ClaimVerdict, gone: Option<&str>) -> Option<String> {
     })
 }
 
-/// Describes which of the two arms is off, each compared with its own published figure.
+/// Compares each of the two arms with its own published figure, to find which of them is off.
 fn against_published(verdict: &ClaimVerdict, labels: &[&str; 2], means: [f64; 2]) -> Option<String> {
     let [of, to] = [verdict.of?.mean / means[0], verdict.to?.mean / means[1]].map(figures);
     Some(format!("{} has {of} times its published figure, and {} has {to} times", labels[0], labels[1]))
 }
 
-/// Of one arm's value.
+/// Explains the verdict on one arm's value.
 pub(super) fn value(verdict: &ClaimVerdict, unit: &str) -> String {
     let (low, high) = verdict.band;
     let times = verdict.ours.map_or(0.0, |ours| ours / verdict.published);

@@ -1,14 +1,14 @@
-//! Which claims need no more runs, since their verdict is not close.
+//! Finds the claims that need no more runs, because their verdict is not close.
 //!
-//! A verdict is not close if it were the same with our ratio, and the one with the mechanism off, [`MARGIN`] times A/A
-//! off in either direction, and with A/A itself that much wider (all in logarithms). If runs differ as normal
-//! deviates do, the ratio of two means of five is off by more than that in 2 of 100,000 cases.
+//! A verdict is not close if it would be the same with our ratio, and the ratio with the mechanism off, [`MARGIN`]
+//! times A/A higher or lower, and with A/A itself that much wider (all in logarithms). If runs vary like normal
+//! deviates, the ratio of two means of five is further off than that in 2 of 100,000 cases.
 
 use super::{ClaimVerdict, is_gone, judge, stands_out};
 use crate::model::{Band, Claim, Experiment};
 use crate::outcome::ArmFigures;
 
-/// How many times A/A a verdict must be away from any other.
+/// The distance of a verdict from any other, as a multiple of A/A.
 const MARGIN: i32 = 2;
 
 /// Returns the claims for which more runs could change the verdict.
@@ -16,18 +16,18 @@ pub(crate) fn open_claims<'e>(experiment: &'e Experiment, arms: &[ArmFigures]) -
     let judged = judge(experiment, arms);
     let claims = experiment.claims.iter().zip(&judged.claims);
     let is_open = |(claim, verdict): &(&Claim, &ClaimVerdict)| {
-        // A trend is over all ratios as they are.
+        // A trend uses all ratios as they are.
         experiment.trend.is_some() || !is_settled(claim, verdict)
     };
     claims.filter(is_open).map(|(claim, _)| claim).collect()
 }
 
 fn is_settled(claim: &Claim, verdict: &ClaimVerdict) -> bool {
-    // These are held against A/A alone, or against the mean of single tasks.
+    // These are compared with A/A alone, or with the mean of single tasks.
     if matches!(claim.band, Band::Same | Band::Order) {
         return false;
     }
-    // More runs do not make up for one that failed, and published samples that overlap decide nothing.
+    // More runs do not make up for one that failed, and overlapping published samples decide nothing.
     let Some(ours) = verdict.ours else { return true };
     if claim.published.overlaps() {
         return true;
@@ -48,7 +48,7 @@ fn is_settled(claim: &Claim, verdict: &ClaimVerdict) -> bool {
     near(ours).iter().all(is_same)
 }
 
-/// Returns whether all three conditions would hold with these ratios and this A/A. A value without a ratio has only its
+/// Returns whether all three conditions would hold with these ratios and this A/A. A value without a ratio only has a
 /// band.
 fn all_hold(verdict: &ClaimVerdict, ours: f64, off: Option<f64>, spread: Option<(f64, f64)>) -> bool {
     let is_in_band = (verdict.band.0..=verdict.band.1).contains(&ours);

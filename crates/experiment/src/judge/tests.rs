@@ -4,7 +4,7 @@ use crate::outcome::RunFigures;
 use keel_abi::Span;
 use keel_check::{Counts, Measure, Measured};
 
-/// Runs with this many switches per second.
+/// Returns runs with this many switches per second.
 fn arm(values: &[u64]) -> ArmFigures {
     let run = |(seed, &switches): (usize, &u64)| RunFigures {
         seed: seed as u64,
@@ -55,7 +55,7 @@ fn samples(of: &[f64], to: &[f64]) -> Published {
     Published::Samples { of: of.into(), to: to.into() }
 }
 
-/// The verdict, and the three conditions as `+`, `-` and `?`.
+/// Returns the verdict, and the three conditions as `+`, `-` or `?`.
 fn reported(judged: &Judged) -> (Standing, String) {
     let holds = judged.claims[0].holds;
     let mark = |holds: Option<bool>| match holds {
@@ -83,7 +83,7 @@ fn each_condition_decides() {
     let effect = Band::Effect;
     check(ratio(4.0), effect, &[400, 420], &[100], &[100], (Reproduced, "+++"));
     check(ratio(4.0), effect, &[250], &[100], &[120], (Reproduced, "+++"));
-    // Half of the effect is 2.5, twice is 7.
+    // Half of the effect is 2.5, and twice the effect is 7.
     check(ratio(4.0), effect, &[249], &[100], &[100], (NotReached, "+-+"));
     check(ratio(4.0), effect, &[700], &[100], &[100], (Reproduced, "+++"));
     check(ratio(4.0), effect, &[701], &[100], &[100], (NotReached, "+-+"));
@@ -95,7 +95,7 @@ fn each_condition_decides() {
     check(ratio(4.0), effect, &[400], &[100], &[141], (Reproduced, "+++"));
     check(ratio(4.0), effect, &[400], &[100], &[142], (NotReached, "++-"));
     check(ratio(4.0), effect, &[400], &[100], &[20], (Reproduced, "+++"));
-    // Less is better.
+    // A case where less is better.
     check(ratio(0.5), effect, &[50], &[100], &[100], (Reproduced, "+++"));
     check(ratio(0.5), effect, &[50], &[100], &[70], (NotReached, "++-"));
     check(ratio(0.5), effect, &[110], &[100], &[100], (NotReached, "--?"));
@@ -103,7 +103,7 @@ fn each_condition_decides() {
     check(ratio(1.02), Band::Range(1.0, 1.05), &[104], &[100], &[100], (Reproduced, "+++"));
     check(ratio(1.02), Band::Range(1.0, 1.05), &[100], &[100], &[100], (NotReached, "-+?"));
     check(ratio(1.0), Band::Within(0.1), &[100], &[100], &[100], (Reproduced, "+++"));
-    // No difference, except how much runs of one arm differ.
+    // No difference, except as much as the runs of one arm differ.
     check(ratio(0.98), Band::Same, &[100, 104], &[101], &[101], (Reproduced, "+++"));
     check(ratio(0.98), Band::Same, &[100, 104], &[110], &[110], (NotReached, "+-+"));
     check(ratio(0.98), Band::Same, &[101], &[101], &[101], (Reproduced, "+++"));
@@ -226,7 +226,7 @@ fn one_claim_that_fails_fails_the_experiment() {
     );
 }
 
-/// Runs in which tasks `a`, `b` and `c` migrated this many times.
+/// Returns runs in which tasks `a`, `b` and `c` migrated this many times.
 fn moved(runs: &[[u64; 3]]) -> ArmFigures {
     let task =
         |(name, migrations): (&str, u64)| Counts { name: name.to_owned(), migrations, ..Counts::default() };

@@ -1,5 +1,5 @@
-//! Whether our ratios are in the order of the published ones: Spearman's rank correlation over the claims of an
-//! experiment, or of several. If cells of a table miss their bands, it shows whether the table's shape is right.
+//! Judges whether our ratios are in the order of the published ones, by Spearman's rank correlation over the claims of
+//! one or several experiments. If cells of a table miss their bands, it shows whether the table's shape is right.
 
 use super::ClaimVerdict;
 
@@ -8,32 +8,32 @@ use super::ClaimVerdict;
 pub struct Trend {
     /// Spearman's rank correlation, -1 to 1; `None` if fewer than three cells were measured or all are equal.
     pub rank_correlation: Option<f64>,
-    /// What it must be at least.
+    /// The required minimum.
     pub least: f64,
-    /// How many cells were measured.
+    /// The number of cells that were measured.
     pub cells: usize,
 }
 
 impl Trend {
-    /// Returns the trend over claims with ratios.
+    /// Computes the trend over claims with ratios.
     pub(super) fn over(claims: &[ClaimVerdict], least: f64) -> Self {
         let cells = pairs(claims);
         Self { rank_correlation: rank_correlation(&cells), least, cells: cells.len() }
     }
 
-    /// Whether it is as claimed.
+    /// Returns whether the trend is as claimed.
     pub fn holds(self) -> bool {
         self.rank_correlation.is_some_and(|rho| rho >= self.least)
     }
 }
 
-/// Returns the published and our ratio of each claim about two arms that was measured.
+/// Returns the published ratio and ours for each claim about two arms that was measured.
 fn pairs(claims: &[ClaimVerdict]) -> Vec<(f64, f64)> {
     let compares = claims.iter().filter(|claim| claim.to.is_some());
     compares.filter_map(|claim| Some((claim.published, claim.ours?))).collect()
 }
 
-/// Spearman's rank correlation: Pearson's of the ranks, where equal values share the mean of theirs.
+/// Returns Spearman's rank correlation, which is Pearson's of the ranks. Equal values share the mean of their ranks.
 pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     if pairs.len() < 3 {
         return None;

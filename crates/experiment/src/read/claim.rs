@@ -1,4 +1,4 @@
-//! One `[[claim]]` table.
+//! Reads a `[[claim]]` table.
 
 use super::Text;
 use crate::error::{ExperimentError, Problem};
@@ -38,7 +38,7 @@ struct OffTable {
     gone: Spanned<String>,
 }
 
-/// A claim, and where it is in its file.
+/// A claim, and its position in the file.
 struct Place<'a> {
     text: Text<'a>,
     at: usize,
@@ -59,7 +59,7 @@ impl Place<'_> {
     }
 }
 
-/// Reads the claim at place `at` of its file.
+/// Reads the claim at index `at` of its file.
 pub(super) fn read(
     text: Text<'_>,
     at: usize,

@@ -1,4 +1,4 @@
-//! One `[[table]]`: what was published of each task.
+//! Reads a `[[table]]`: the published figures of each task.
 
 use super::Text;
 use super::claim::measure_named;
@@ -18,7 +18,7 @@ pub(super) struct TableTable {
     counts: BTreeMap<Spanned<String>, Spanned<Vec<f64>>>,
 }
 
-/// Reads the table at place `at` of its file.
+/// Reads the table at index `at` of its file.
 pub(super) fn read(
     text: Text<'_>,
     at: usize,
@@ -50,7 +50,7 @@ pub(super) fn read(
         }
         columns.push((measure, counts.get_ref().clone()));
     }
-    // As their names stand in the list of measures, whatever the file's order.
+    // In the order of the list of measures, whatever the file's order.
     columns.sort_by_key(|(measure, _)| keel_check::Measure::ALL.iter().position(|m| m == measure));
     Ok(Table { says, of, tasks, columns })
 }

@@ -49,7 +49,7 @@ fn a_complete_file_is_read() {
     );
 }
 
-/// Replaces one line of the good file, and expects this message.
+/// Replaces one line of the valid file, and expects this message.
 fn check(line: &str, instead: &str, expected: &str) {
     assert!(GOOD.contains(line), "{line}");
     let text = GOOD.replacen(line, instead, 1);

@@ -3,7 +3,7 @@ use crate::baseline::Overhead;
 use crate::baseline::tests::run;
 use proptest::prelude::*;
 
-/// Three seeds, each of which changes every figure a little.
+/// Returns runs with three seeds, each of which changes every figure a little.
 fn runs() -> Vec<PastRun> {
     [990, 1000, 1010].map(|part| scaled(&run("a", part), part as f64 / 1000.0)).into()
 }

@@ -1,4 +1,4 @@
-//! A BPF timer's function.
+//! Runs the callback functions of BPF timers.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -7,7 +7,7 @@ use keel_abi::clocks::Sync;
 use keel_abi::{CpuId, Instant};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::RunBpfTimer`]: unless it was cancelled or started again since.
+    /// Runs [`Frame::RunBpfTimer`], unless the timer has been cancelled or restarted in the meantime.
     pub(crate) fn run_bpf_timer(&mut self, c: CpuId, timer: u32) {
         let now = self.k.now;
         let t = &mut self.k.timers.0[timer as usize];

@@ -1,6 +1,6 @@
-//! Changes of a running task's own properties: its nice value and its CPUs. As in the kernel the
-//! task is taken off its runqueue around the change (`sched_change_begin()`): `ops.stopping` and
-//! `ops.quiescent` before, `ops.runnable` and `ops.running` after, without an enqueue.
+//! Changes that a running task makes to its own nice value and CPUs. As in the kernel, the task is taken off its
+//! runqueue around the change (`sched_change_begin()`): `ops.stopping` and `ops.quiescent` are called before,
+//! `ops.runnable` and `ops.running` after, with no enqueue.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -11,26 +11,26 @@ use keel_abi::scx::{Op, deq};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
-/// `DEQUEUE_SAVE | DEQUEUE_NOCLOCK`, which equal `ENQUEUE_RESTORE | ENQUEUE_NOCLOCK`.
+/// `DEQUEUE_SAVE | DEQUEUE_NOCLOCK`, which have the same values as `ENQUEUE_RESTORE | ENQUEUE_NOCLOCK`.
 const SAVE_RESTORE: u64 = flag::SAVE_RESTORE | flag::NOCLOCK;
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::SetNice`].
+    /// Runs [`Frame::SetNice`].
     pub(crate) fn set_nice(&mut self, c: CpuId, task: TaskId, nice: i8) {
         self.begin_change(c, Frame::SetNice { task, nice }, Frame::ChangeNice { task, nice }, task);
     }
 
-    /// [`Frame::SetCpus`].
+    /// Runs [`Frame::SetCpus`].
     pub(crate) fn set_cpus(&mut self, c: CpuId, task: TaskId, step: u32) {
         self.begin_change(c, Frame::SetCpus { task, step }, Frame::ChangeCpus { task, step }, task);
     }
 
-    /// [`Frame::Pin`].
+    /// Runs [`Frame::Pin`].
     pub(crate) fn pin(&mut self, c: CpuId, task: TaskId, is_pinned: bool) {
         self.begin_change(c, Frame::Pin { task, is_pinned }, Frame::Pinned { task, is_pinned }, task);
     }
 
-    /// Pushes the frames for the rest, last first, and starts with `ops.stopping`.
+    /// Pushes the remaining frames, last one first, and starts with `ops.stopping`.
     pub(super) fn begin_change(&mut self, c: CpuId, again: Frame, change: Frame, task: TaskId) {
         debug_assert_eq!(self.k.this_cpu().curr, task, "a task changes itself");
         if !self.k.lock_rq(c, c) {
@@ -42,7 +42,7 @@ impl<E: Engine> Sim<E> {
         self.start_if_ext(c, Op::Stopping, task, &[ea.0, 0]);
     }
 
-    /// [`Frame::ChangeQuiesce`].
+    /// Runs [`Frame::ChangeQuiesce`].
     pub(crate) fn change_quiesce(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         self.k.task(task).queued = false;
@@ -50,7 +50,7 @@ impl<E: Engine> Sim<E> {
         self.start_if_ext(c, Op::Quiescent, task, &[ea.0, SAVE_RESTORE | deq::SCHED_CHANGE]);
     }
 
-    /// [`Frame::ChangeNice`]: `reweight_task_scx()`.
+    /// Runs [`Frame::ChangeNice`]: `reweight_task_scx()`.
     pub(crate) fn change_nice(&mut self, c: CpuId, task: TaskId, nice: i8) {
         self.k.give_nice(self.vm.world(), task, nice);
         let t = &self.k.tasks[task];
@@ -58,14 +58,14 @@ impl<E: Engine> Sim<E> {
         self.start_if_ext(c, Op::SetWeight, task, &args);
     }
 
-    /// [`Frame::ChangeCpus`]: `set_cpus_allowed_scx()`.
+    /// Runs [`Frame::ChangeCpus`]: `set_cpus_allowed_scx()`.
     pub(crate) fn change_cpus(&mut self, c: CpuId, task: TaskId, step: u32) {
         let cpus = self.k.wanted_cpus(task, step);
         self.k.give_cpus(self.vm.world(), task, cpus);
         self.tell_cpumask(c, task);
     }
 
-    /// [`Frame::Restore`]: back on the runqueue, and on the CPU.
+    /// Runs [`Frame::Restore`]: puts the task back on the runqueue and the CPU.
     pub(crate) fn restore(&mut self, c: CpuId, task: TaskId) {
         let t = self.k.task(task);
         t.queued = t.class == SchedClass::Ext;
@@ -75,7 +75,7 @@ impl<E: Engine> Sim<E> {
         self.start_if_ext(c, Op::Runnable, task, &[ea.0, SAVE_RESTORE]);
     }
 
-    /// [`Frame::RestoreRunning`].
+    /// Runs [`Frame::RestoreRunning`].
     pub(crate) fn restore_running(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
         let allowed = t.allows(c) && !self.k.cpus[c].leaving;
@@ -84,7 +84,7 @@ impl<E: Engine> Sim<E> {
         self.start_if_ext(c, Op::Running, task, &[ea.0]);
     }
 
-    /// [`Frame::PushAway`]: the task may not stay on this CPU, and the stopper replaces it.
+    /// Runs [`Frame::PushAway`]: the stopper replaces a task that may not stay on this CPU.
     pub(crate) fn push_away(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         self.k.update_curr(self.vm.world(), c);
@@ -92,7 +92,7 @@ impl<E: Engine> Sim<E> {
         self.start_if_ext(c, Op::Stopping, task, &[ea.0, 1]);
     }
 
-    /// [`Frame::PushedAway`].
+    /// Runs [`Frame::PushedAway`].
     pub(crate) fn pushed_away(&mut self, c: CpuId, task: TaskId) {
         self.k.this_cpu().next_class = SchedClass::Stop;
         self.k.switch_to(c, task, TaskId::IDLE);
@@ -110,11 +110,11 @@ impl<E: Engine> Sim<E> {
         self.push_waiting(c, task);
     }
 
-    /// [`Frame::PushWaiting`]: `__migrate_task()` of a task that is not running.
+    /// Runs [`Frame::PushWaiting`]: `__migrate_task()` of a task that is not running.
     pub(crate) fn push_waiting(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
         if t.cpu != c || t.on_cpu {
-            // Another CPU has just taken it out of a queue.
+            // Another CPU has just taken the task out of a DSQ.
             return self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
         }
         let target = self.k.fallback_cpu(task);
@@ -125,7 +125,7 @@ impl<E: Engine> Sim<E> {
         self.send_to(c, task, target);
     }
 
-    /// A task that has left its queue on `c`, which `c` has locked, goes to another CPU (`move_queued_task()`).
+    /// Sends a task that has left its queue on `c`, which `c` has locked, to another CPU (`move_queued_task()`).
     pub(crate) fn send_to(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         self.k.this_cpu().nr_running -= 1;
         self.k.task(task).busy = true;
@@ -135,8 +135,8 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend([Frame::MoveLock { task, target }, Frame::Unlock { rq: c }]);
     }
 
-    /// [`Frame::MoveLock`]: enqueues the task on its new CPU. `ops.runnable` isn't called, because
-    /// the task was runnable all the time.
+    /// Runs [`Frame::MoveLock`]: enqueues the task on its new CPU. `ops.runnable` is not called, because the task has
+    /// been runnable all the time.
     pub(crate) fn move_lock(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         if self.k.is_leaving(c, task, target) {
             let target = self.k.fallback_cpu(task);
@@ -170,7 +170,7 @@ impl<E: Engine> Sim<E> {
 }
 
 impl<E: Engine> Sim<E> {
-    /// Starts a callback about a task if the scheduler has the task.
+    /// Starts a callback about a task if the task is in the scheduler's class.
     pub(crate) fn start_if_ext(&mut self, c: CpuId, op: Op, task: TaskId, args: &[u64]) {
         if self.k.tasks[task].class == SchedClass::Ext {
             self.start(c, op, task, args);

@@ -1,9 +1,9 @@
-//! A task's nice value or CPUs, changed by another (`set_user_nice()`, `__set_cpus_allowed_ptr()`).
+//! Changes of a task's nice value or CPUs by another task (`set_user_nice()`, `__set_cpus_allowed_ptr()`).
 //!
 //! A runnable task is taken off its runqueue around the change and put back (`sched_change_begin()`,
-//! `sched_change_end()`): an `ops.dequeue` takes it from the scheduler or its queues, and `ops.enqueue` gives it back.
-//! If it may not stay on its CPU, it moves: at once if it waits (`move_queued_task()`), by its CPU's stopper if it runs
-//! (`migration_cpu_stop()`). A CPU that goes offline moves its tasks to its local queue in the same way.
+//! `sched_change_end()`): `ops.dequeue` takes it from the scheduler or its DSQs, and `ops.enqueue` gives it back. If it
+//! may not stay on its CPU, it moves: a waiting task at once (`move_queued_task()`), a running task by its CPU's
+//! stopper (`migration_cpu_stop()`). A CPU that goes offline moves its tasks to its local DSQ in the same way.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -18,8 +18,8 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::OutsideLock`]: `task_rq_lock()`. A task that is just being woken or moved is waited for, as for its
-    /// `pi_lock`.
+    /// Runs [`Frame::OutsideLock`]: `task_rq_lock()`. Waits while the task is being woken or moved, as the kernel waits
+    /// for its `pi_lock`.
     pub(crate) fn outside_lock(&mut self, c: CpuId, entry: u32, task: TaskId, rq: CpuId) {
         if !self.k.lock_rq(c, rq) {
             return self.k.this_cpu().stack.push(Frame::OutsideLock { entry, task, rq });
@@ -48,7 +48,7 @@ impl<E: Engine> Sim<E> {
         self.take_off(c, task, flags, Some(Frame::OutsideChange { entry, task }));
     }
 
-    /// `sched_change_begin()`, with what is done in between, and then `sched_change_end()`; `rq` is locked.
+    /// `sched_change_begin()`, then the frame `between`, then `sched_change_end()`. The task's runqueue is locked.
     pub(crate) fn take_off(&mut self, c: CpuId, task: TaskId, flags: u64, between: Option<Frame>) {
         if !self.k.tasks[task].queued {
             return self.k.this_cpu().stack.extend(between);
@@ -60,12 +60,12 @@ impl<E: Engine> Sim<E> {
         if self.k.tasks[task].on_cpu {
             let (rq, ea) = (self.k.tasks[task].cpu, self.k.tasks[task].ea);
             self.k.charge_current(self.vm.world(), rq);
-            // The `ops.dequeue` that is owed comes first; a task that runs has none.
+            // A pending `ops.dequeue` comes first; a running task has none.
             self.start(c, Op::Stopping, task, &[ea.0, 0]);
         }
     }
 
-    /// [`Frame::TakeOff`]: `dequeue_task_scx()` from `ops.quiescent` on.
+    /// Runs [`Frame::TakeOff`]: `dequeue_task_scx()` from `ops.quiescent` on.
     pub(crate) fn taken_off(&mut self, c: CpuId, task: TaskId, flags: u64) {
         let rq = self.k.tasks[task].cpu;
         self.k.cpu(rq).nr_running -= 1;
@@ -77,7 +77,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::Quiescent, task, &[ea.0, flags | deq::SCHED_CHANGE]);
     }
 
-    /// [`Frame::OutsideChange`]: the change itself (`reweight_task_scx()`, `set_cpus_allowed_scx()`).
+    /// Runs [`Frame::OutsideChange`]: makes the change itself (`reweight_task_scx()`, `set_cpus_allowed_scx()`).
     pub(crate) fn outside_change(&mut self, c: CpuId, entry: u32, task: TaskId) {
         match self.k.outside.change(entry) {
             &Change::Nice { nice, .. } => self.change_nice(c, task, nice),
@@ -99,13 +99,13 @@ impl<E: Engine> Sim<E> {
         self.start_if_ext(c, Op::SetCpumask, task, &[ea.0, cpus]);
     }
 
-    /// [`Frame::Widen`]: `set_cpus_allowed_force()`.
+    /// Runs [`Frame::Widen`]: `set_cpus_allowed_force()`.
     pub(crate) fn widen_task(&mut self, c: CpuId, task: TaskId) {
         self.k.widen(self.vm.world(), task);
         self.tell_cpumask(c, task);
     }
 
-    /// [`Frame::PutBack`]: `enqueue_task_scx()` of a task that was taken off: one that runs goes on.
+    /// Runs [`Frame::PutBack`]: `enqueue_task_scx()` of a task that was taken off. A running task continues.
     pub(crate) fn put_back(&mut self, c: CpuId, task: TaskId, flags: u64) {
         self.k.set_runnable(self.vm.world(), task);
         let t = self.k.task(task);
@@ -121,19 +121,19 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::Runnable, task, &[ea.0, flags]);
     }
 
-    /// [`Frame::PutBackRunning`]: `set_next_task_scx()`.
+    /// Runs [`Frame::PutBackRunning`]: `set_next_task_scx()`.
     pub(crate) fn put_back_running(&mut self, c: CpuId, task: TaskId) {
         self.k.task(task).runs();
         let ea = self.k.tasks[task].ea;
         self.start(c, Op::Running, task, &[ea.0]);
     }
 
-    /// [`Frame::OutsideSettle`]: `affine_move_task()`: the task leaves a runqueue that it may not use any more.
+    /// Runs [`Frame::OutsideSettle`]: `affine_move_task()`. The task leaves a runqueue that it may no longer use.
     pub(crate) fn outside_settle(&mut self, c: CpuId, task: TaskId, rq: CpuId) {
         let t = &self.k.tasks[task];
         let is_free = t.migration_disabled == 0;
         if is_free && t.cpu == rq && t.queued && !t.on_cpu && !self.k.has_cpu(task) {
-            // The last of its CPUs has just gone offline.
+            // The last of the CPUs that it may use has just gone offline.
             self.k.task(task).busy = true;
             self.k.this_cpu().stack.push(Frame::OutsideSettle { task, rq });
             let flags = flag::SAVE_RESTORE | flag::NOCLOCK;
@@ -159,8 +159,9 @@ impl<E: Engine> Sim<E> {
         self.k.run_deferred(self.vm.world(), c, rq);
     }
 
-    /// [`Frame::StopTask`]: the stopper of `c` looks whether `task` may stay there (`migration_cpu_stop()`). Within a spell it
-    /// stays, but the switch to the stopper has made its CPU its mask, so that the spell's end looks again.
+    /// Runs [`Frame::StopTask`]: the stopper of `c` checks whether `task` may stay there (`migration_cpu_stop()`). A
+    /// task with migration disabled stays, but the switch to the stopper has reduced its mask to its CPU, so the check
+    /// is repeated when it enables migration.
     pub(crate) fn stop_task(&mut self, c: CpuId, task: TaskId) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::StopTask { task });
@@ -182,8 +183,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// `move_queued_task()`: a task that waits on a locked runqueue leaves it for a CPU that it may use. The
-    /// frame that gives the lock back is on the stack.
+    /// `move_queued_task()`: moves a task that waits on a locked runqueue to a CPU that it may use. The frame that
+    /// releases the lock is already on the stack.
     fn move_waiting(&mut self, c: CpuId, task: TaskId) {
         let cpus = self.k.tasks[task].cpus.clone();
         let Some(target) = self.k.any_online(&cpus) else { return };

@@ -1,4 +1,4 @@
-//! New tasks and dead ones: `sched_fork()`, `wake_up_new_task()`, `sched_ext_dead()`.
+//! The start and the end of tasks: `sched_fork()`, `wake_up_new_task()`, `sched_ext_dead()`.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -13,7 +13,7 @@ use keel_abi::scx::{Op, wake};
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// Makes an instance of a task of the workload and starts it on its way.
+    /// Creates an instance of a task of the workload, and begins its fork path.
     pub(crate) fn fork(&mut self, c: CpuId, spec: u32, parent: TaskId, birth: Birth) {
         if self.k.tasks.len() as u64 >= MAX_TASKS {
             return self.k.error(c, format!("fork: no more than {MAX_TASKS} tasks"));
@@ -26,10 +26,10 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::ForkInit { child, parent });
     }
 
-    /// [`Frame::ForkInit`].
+    /// Runs [`Frame::ForkInit`].
     pub(crate) fn fork_init(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
         if !matches!(self.k.scx.phase, Phase::Enabled | Phase::Disabling) {
-            // No scheduler has it, or the CPU that enables one adds it.
+            // No scheduler has the task, or the CPU that is enabling one will add it.
             return self.k.this_cpu().stack.push(Frame::ForkWake { child, parent });
         }
         self.k.this_cpu().stack.push(Frame::ForkInited { child, parent });
@@ -48,7 +48,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::InitTask, task, &[ea.0, args.0]);
     }
 
-    /// [`Frame::ForkInited`]: an error aborts the fork; else `ops.enable`.
+    /// Runs [`Frame::ForkInited`]. An error aborts the fork; otherwise `ops.enable` follows.
     pub(crate) fn fork_inited(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
         if self.k.sane_errno(c, "init_task", answer) != 0 {
@@ -78,19 +78,20 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::Enable, task, &[ea.0]);
     }
 
-    /// [`Frame::ForkWeight`].
+    /// Runs [`Frame::ForkWeight`].
     pub(crate) fn fork_weight(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
         let (ea, weight) = (self.k.tasks[child].ea, self.k.tasks[child].weight);
         self.k.this_cpu().stack.push(Frame::ForkWake { child, parent });
         self.start(c, Op::SetWeight, child, &[ea.0, u64::from(weight)]);
     }
 
-    /// [`Frame::ForkWake`].
+    /// Runs [`Frame::ForkWake`].
     pub(crate) fn fork_wake(&mut self, child: TaskId, parent: TaskId) {
         self.k.this_cpu().stack.push(Frame::Wake { task: child, flags: wake::FORK, waker: parent });
     }
 
-    /// [`Frame::Reap`]: a dead task leaves the scheduler: `ops.disable` if the scheduler had it, then `ops.exit_task`.
+    /// Runs [`Frame::Reap`]: a dead task leaves the scheduler. `ops.disable` is called if the scheduler had it, then
+    /// `ops.exit_task`.
     pub(crate) fn reap(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         self.k.this_cpu().stack.push(Frame::ReapExit { task });
@@ -99,7 +100,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::ReapExit`].
+    /// Runs [`Frame::ReapExit`].
     pub(crate) fn reap_exit(&mut self, c: CpuId, task: TaskId) {
         if self.k.tasks[task].member == Member::No {
             return;
@@ -112,11 +113,11 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::ExitTask, task, &[ea.0, args.0]);
     }
 
-    /// [`Frame::Reaped`].
+    /// Runs [`Frame::Reaped`].
     pub(crate) fn reaped(&mut self, _c: CpuId, task: TaskId) {
         self.vm.world().storage_forget(Owner::Task(task.0));
         if self.k.is_dead(task) {
-            // Who outlives the scheduler keeps its cgroup.
+            // A task that outlives the scheduler keeps its cgroup.
             self.k.cgroups.remove_task(task);
         }
         let t = self.k.task(task);

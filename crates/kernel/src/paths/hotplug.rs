@@ -1,9 +1,10 @@
-//! CPUs go online and offline (`sched_cpu_deactivate()`, `rq_offline_scx()`, `handle_hotplug()`, `balance_push()`).
+//! Takes CPUs online and offline (`sched_cpu_deactivate()`, `rq_offline_scx()`, `handle_hotplug()`, `balance_push()`).
 //!
-//! A CPU that goes offline is no longer chosen for anything. Its runnable tasks are put into its local queue, and the
-//! scheduler is notified (`ops.cpu_offline`) or, without that callback, exits with a request to be restarted. Then
-//! each task is picked and immediately pushed to another CPU, and when none is left the CPU is off. When a CPU comes
-//! online, `ops.cpu_online` is called before the scheduler may use it. Only one such change is in progress at a time.
+//! A CPU that goes offline is no longer chosen for anything. Its runnable tasks are put into its local DSQ, and the
+//! scheduler is notified (`ops.cpu_offline`); a scheduler without that callback exits with a request to be restarted.
+//! Then each task is picked and immediately pushed to another CPU, and when none is left the CPU is off. When a CPU
+//! comes online, `ops.cpu_online` is called before the scheduler may use it. Only one such change is in progress at a
+//! time.
 
 use crate::paths::sim::Sim;
 use crate::rules::change::OFFLINE_FLAGS;
@@ -18,7 +19,7 @@ use keel_abi::timeline::Change;
 use keel_abi::{CpuId, Span, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// An entry takes `cpu` on- or offline.
+    /// Takes `cpu` online or offline, as a timeline entry says.
     pub(super) fn begin_hotplug(&mut self, c: CpuId, cpu: CpuId, entry: u32, nth: u32) {
         let hotplug = &mut self.k.outside.hotplug;
         if hotplug.busy.is_some() {
@@ -44,8 +45,8 @@ impl<E: Engine> Sim<E> {
         self.k.charge_ns(c, send_ns);
     }
 
-    /// [`Frame::Offline`]: nothing may use `c` from now on; tasks waiting on its runqueue are put into its local queue,
-    /// last come first (`rq_offline_scx()`).
+    /// Runs [`Frame::Offline`]: from now on nothing may use `c`. Tasks that wait on its runqueue are put into its local
+    /// DSQ, the most recently queued first (`rq_offline_scx()`).
     pub(crate) fn go_offline(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Offline);
@@ -59,7 +60,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend(waiting.into_iter().map(|task| Frame::Requeue { task }));
     }
 
-    /// [`Frame::Requeue`].
+    /// Runs [`Frame::Requeue`].
     pub(crate) fn requeue(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
         if t.cpu == c && t.queued && !t.busy && !t.on_cpu {
@@ -67,7 +68,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::Hotplug`]: `handle_hotplug()`, with no runqueue locked.
+    /// Runs [`Frame::Hotplug`]: `handle_hotplug()`, with no runqueue locked.
     pub(crate) fn handle_hotplug(&mut self, c: CpuId, online: bool) {
         self.k.outside.hotplug.seq += 1;
         self.k.this_cpu().stack.push(Frame::Hotplugged { online });
@@ -89,14 +90,15 @@ impl<E: Engine> Sim<E> {
         self.k.end_scheduler(c, ExitKind::UnregKern, RESTART, message);
     }
 
-    /// [`Frame::Hotplugged`]: a CPU that comes online looks for tasks; one that goes offline pushes its tasks away.
+    /// Runs [`Frame::Hotplugged`]: a CPU that comes online looks for tasks, and one that goes offline pushes its tasks
+    /// away.
     pub(crate) fn hotplugged(&mut self, c: CpuId, online: bool) {
         if online {
             let cpu = self.k.this_cpu();
             cpu.online = true;
             self.k.limit_cpu(c, true);
             let cpu = self.k.this_cpu();
-            // Its hotplug thread was the last on it.
+            // The last to run here was the CPU's hotplug thread.
             cpu.in_stopper = true;
             self.k.resched(c, c);
             return self.k.hotplug_done(c);
@@ -107,7 +109,7 @@ impl<E: Engine> Sim<E> {
         }
         self.k.this_cpu().leaving = true;
         let curr = self.k.this_cpu().curr;
-        // A task in a spell stays until it is over, as each pick sees.
+        // A task with migration disabled stays until it enables migration; every pick checks this.
         if curr.is_idle() || self.k.tasks[curr].migration_disabled > 0 {
             self.k.resched(c, c);
             self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
@@ -116,8 +118,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::Die`]: are all tasks gone (`balance_hotplug_wait()`)? CPUs that wait for the runqueue's lock may still
-    /// add some.
+    /// Runs [`Frame::Die`]: takes the CPU off if all tasks are gone (`balance_hotplug_wait()`). CPUs that wait for its
+    /// runqueue's lock may still add some.
     pub(crate) fn die(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Die);

@@ -1,7 +1,7 @@
-//! Spells in which a task may not leave its CPU (`migrate_disable()` to `migrate_enable()`).
+//! Migration-disabled sections (`migrate_disable()` to `migrate_enable()`), in which a task may not leave its CPU.
 //!
-//! At the first `schedule()` within a spell, the mask that BPF sees is reduced to the task's CPU; at the end of the
-//! spell it is restored. `ops.set_cpumask` is called both times (`migrate_disable_switch()`, `___migrate_enable()`).
+//! At the first `schedule()` within a section, the mask that BPF sees is reduced to the task's CPU. At the end of the
+//! section it is restored. `ops.set_cpumask` is called both times (`migrate_disable_switch()`, `___migrate_enable()`).
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -9,8 +9,8 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// Leaves a migration-disabled section. If it was the outermost, and the task was scheduled within it, its mask has
-    /// to be restored first: then returns true.
+    /// Leaves a migration-disabled section. If it is the outermost one and the task was scheduled within it, its mask
+    /// has to be restored first; this then returns true.
     pub(crate) fn migrate_enable(&mut self, task: TaskId) -> bool {
         let t = &self.k.tasks[task];
         if t.migration_disabled == 1 && t.is_pinned {
@@ -29,7 +29,7 @@ impl<E: Engine> Sim<E> {
         false
     }
 
-    /// [`Frame::SpellOver`]: pushes away a task that may no longer stay on its CPU.
+    /// Runs [`Frame::SpellOver`]: pushes the task away if it may no longer stay on its CPU.
     pub(crate) fn spell_over(&mut self, c: CpuId, task: TaskId) {
         if !self.k.tasks[task].allows(c) {
             if !self.k.lock_rq(c, c) {
@@ -40,7 +40,7 @@ impl<E: Engine> Sim<E> {
         self.k.end_spell(self.vm.world(), task);
     }
 
-    /// [`Frame::Pinned`]: makes the change, and notifies the scheduler.
+    /// Runs [`Frame::Pinned`]: changes the mask, and notifies the scheduler.
     pub(crate) fn pinned(&mut self, c: CpuId, task: TaskId, is_pinned: bool) {
         let mask = self.k.set_pinned(self.vm.world(), task, is_pinned);
         let ea = self.k.tasks[task].ea;

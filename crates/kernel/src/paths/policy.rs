@@ -1,4 +1,4 @@
-//! A task's policy or inherited priority changes (`__sched_setscheduler()`, `rt_mutex_setprio()`). Within the real-time
+//! Changes a task's policy or inherited priority (`__sched_setscheduler()`, `rt_mutex_setprio()`). Within the real-time
 //! and fair classes, the task gets a new place in the class's queues. If it leaves or joins the scheduler's class,
 //! `ops.disable` or `ops.enable` is called.
 
@@ -13,7 +13,7 @@ use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::SetPolicy`].
+    /// Runs [`Frame::SetPolicy`].
     pub(crate) fn set_policy(&mut self, c: CpuId, task: TaskId, step: u32) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::SetPolicy { task, step });
@@ -28,7 +28,7 @@ impl<E: Engine> Sim<E> {
         self.make_urgent(c, task, Urgency { policy, boost });
     }
 
-    /// Gives a task, whose runqueue is locked, its new urgency; the path then continues with [`Frame::PolicyChanged`].
+    /// Gives a task, whose runqueue is locked, a new urgency. The path continues with [`Frame::PolicyChanged`].
     pub(crate) fn make_urgent(&mut self, c: CpuId, task: TaskId, to: Urgency) {
         let t = &self.k.tasks[task];
         let (rq, before, class, on_rq) = (t.cpu, t.rt_priority(), t.class, t.is_on_rq());
@@ -40,7 +40,7 @@ impl<E: Engine> Sim<E> {
             (SchedClass::Fair, SchedClass::Fair) => self.k.give_urgency(self.vm.world(), task, to),
             (SchedClass::Ext, _) if on_rq => {
                 self.k.this_cpu().stack.push(Frame::PolicyQuiesce { task, to });
-                // The `ops.dequeue` that is owed comes first; a task that runs has none.
+                // A pending `ops.dequeue` comes first; a running task has none.
                 let flags = self.k.change_flags(task, to).off;
                 self.k.leave_hands(c, task, flags | deq::SCHED_CHANGE);
                 if self.k.tasks[task].on_cpu {
@@ -53,7 +53,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::PolicyQuiesce`].
+    /// Runs [`Frame::PolicyQuiesce`].
     pub(crate) fn policy_quiesce(&mut self, c: CpuId, task: TaskId, to: Urgency) {
         self.k.this_cpu().stack.push(Frame::PolicyDisable { task, to });
         let ea = self.k.tasks[task].ea;
@@ -64,7 +64,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::Quiescent, task, &[ea.0, flags | deq::SCHED_CHANGE]);
     }
 
-    /// [`Frame::ChangeWithin`]: to another policy of the same class, which may mean another weight.
+    /// Runs [`Frame::ChangeWithin`]: changes to another policy of the same class, which may change the weight.
     pub(crate) fn change_within(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         self.k.give_policy(self.vm.world(), task, policy);
         let t = &self.k.tasks[task];
@@ -72,7 +72,7 @@ impl<E: Engine> Sim<E> {
         self.start_if_ext(c, Op::SetWeight, task, &args);
     }
 
-    /// [`Frame::PolicyDisable`].
+    /// Runs [`Frame::PolicyDisable`].
     pub(crate) fn policy_disable(&mut self, c: CpuId, task: TaskId, to: Urgency) {
         self.k.this_cpu().stack.push(Frame::ChangePolicy { task, to });
         let ea = self.k.tasks[task].ea;
@@ -81,7 +81,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::ChangePolicy`]: the task is in no queue, or in that of its class.
+    /// Runs [`Frame::ChangePolicy`]. The task is in no queue, or in a queue of its class.
     pub(crate) fn change_policy(&mut self, c: CpuId, task: TaskId, to: Urgency) {
         let t = &self.k.tasks[task];
         let (before, on_rq, from) = (t.rt_priority(), t.is_on_rq(), t.class);
@@ -100,7 +100,7 @@ impl<E: Engine> Sim<E> {
         self.k.give_urgency(self.vm.world(), task, to);
         if class != SchedClass::Ext {
             if on_rq {
-                // A task whose priority drops is queued before the tasks with its new priority.
+                // A task whose priority drops goes before the tasks with its new priority.
                 self.k.enqueue_above(task, from == SchedClass::Rt && to.is_below(before), false);
             }
             return;
@@ -112,7 +112,8 @@ impl<E: Engine> Sim<E> {
         self.enable_member(c, task);
     }
 
-    /// [`Frame::RestoreClass`]: puts the task on the scheduler's runqueue; it then runs, or the scheduler has it.
+    /// Runs [`Frame::RestoreClass`]: puts the task on the scheduler's runqueue. A running task continues; a waiting one
+    /// is enqueued.
     pub(crate) fn restore_class(&mut self, c: CpuId, task: TaskId, flags: u64) {
         let t = self.k.task(task);
         t.queued = true;
@@ -127,14 +128,14 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::Runnable, task, &[ea.0, flags]);
     }
 
-    /// [`Frame::RunClass`].
+    /// Runs [`Frame::RunClass`].
     pub(crate) fn run_class(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         self.start(c, Op::Running, task, &[ea.0]);
     }
 
-    /// [`Frame::PolicyChanged`]: `switched_from()`, `switched_to()` or `prio_changed()`. A task whose priority has
-    /// dropped must make room, and a more urgent task may wait on another CPU.
+    /// Runs [`Frame::PolicyChanged`]: `switched_from()`, `switched_to()` or `prio_changed()`. If the priority has
+    /// dropped, the task may be preempted, and a more urgent task may be waiting on another CPU.
     pub(crate) fn policy_changed(&mut self, c: CpuId, task: TaskId, before: u8) {
         let t = &self.k.tasks[task];
         let (rq, class, runs, priority) = (t.cpu, t.class, t.on_cpu, t.rt_priority());

@@ -1,6 +1,6 @@
-//! Wakeups that the target CPU carries out itself, after an interrupt (`ttwu_queue_wakelist()`), if it is idle or does
-//! not share the waker's cache. The waker then neither takes the target's runqueue lock nor fetches its lines.
-//! `rules::queued_wakeup` decides which wakeups these are.
+//! Queued wakeups (`ttwu_queue_wakelist()`): a target CPU that is idle, or that does not share the waker's cache,
+//! completes the wakeup itself after an interrupt. The waker then neither takes the target's runqueue lock nor fetches
+//! its cache lines. `rules::queued_wakeup` decides which wakeups are queued.
 
 use crate::paths::sim::Sim;
 use crate::state::cpu::Irq;
@@ -10,11 +10,11 @@ use keel_abi::bpf::Engine;
 use keel_abi::clocks::Sync;
 use keel_abi::{CpuId, TaskId};
 
-/// The flags that remain of the waker's: none, not even `SCX_ENQ_CPU_SELECTED` (`sched_ttwu_pending()`).
+/// The wakeup flags that remain: none, not even `SCX_ENQ_CPU_SELECTED` (`sched_ttwu_pending()`).
 pub(super) const FLAGS: u64 = 0;
 
 impl Kernel {
-    /// Leaves the wakeup to `target`, and interrupts it unless another wakeup is already pending there
+    /// Leaves the wakeup to `target`, and sends an interrupt unless another wakeup is already pending there
     /// (`__ttwu_queue_wakelist()`).
     pub(super) fn queue_wakeup(&mut self, c: CpuId, task: TaskId, target: CpuId, waker: TaskId) {
         let t = self.task(task);
@@ -27,8 +27,8 @@ impl Kernel {
 }
 
 impl<E: Engine> Sim<E> {
-    /// [`Irq::Wakeup`]: a wakeup that another CPU left to this one. If a CPU is just changing the task, it waits for
-    /// that CPU.
+    /// [`Irq::Wakeup`]: completes a wakeup that another CPU left to this one. Waits while another CPU is changing the
+    /// task.
     pub(crate) fn queued_wakeup(&mut self, c: CpuId, task: TaskId, waker: TaskId) {
         let t = &self.k.tasks[task];
         if t.busy || t.on_cpu {

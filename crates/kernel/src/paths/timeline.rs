@@ -1,8 +1,8 @@
-//! External changes during a run ([`keel_abi::timeline`]): CPUs go on- and offline, tasks are confined to CPUs
-//! or change their nice values.
+//! Changes from outside during a run ([`keel_abi::timeline`]): CPUs go online and offline, and tasks get other CPUs,
+//! nice values or policies.
 //!
-//! No task on the machine makes them. The boot CPU does, between its other work, one task or CPU after another. A
-//! repeating entry is due again once its previous round is complete, at the next moment of its own grid, so rounds
+//! No task on the machine makes them. The boot CPU does so between its other work, one task or CPU after another. A
+//! repeating entry is due again after its previous round is complete, at the next multiple of its period, so rounds
 //! never pile up.
 
 use crate::paths::sim::Sim;
@@ -13,7 +13,7 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Happen`]: applies entry `entry` to its `nth` task or CPU, and then to the others.
+    /// Runs [`Frame::Happen`]: applies entry `entry` to its `nth` task or CPU, and then to the others.
     pub(crate) fn happen(&mut self, c: CpuId, entry: u32, nth: u32) {
         match self.k.scx.phase {
             Phase::Enabled | Phase::Absent => {}

@@ -1,7 +1,7 @@
-//! Calls tracing programs at the places that they are attached to.
+//! Runs tracing programs at the points that they are attached to.
 //!
-//! A program gets the arguments of the traced event, runs on the CPU where the event happens, and takes time like a
-//! callback.
+//! A program gets the arguments of the traced event, runs on the CPU where the event happens, and takes time as a
+//! callback does.
 
 use crate::paths::callback::Begun;
 use crate::paths::sim::Sim;
@@ -25,8 +25,8 @@ const DEAD: u64 = 0x80;
 const PATH_BYTES: u64 = 4096;
 
 impl<E: Engine> Sim<E> {
-    /// Attaches a tracing program of the object to a place, named as libbpf's sections name it (`tp_btf/sched_switch`);
-    /// false if the kernel has no such place.
+    /// Attaches a tracing program of the object to a point, whose name is as in libbpf's sections
+    /// (`tp_btf/sched_switch`). Returns false if there is no such point.
     pub fn trace(&mut self, place: &str, program: Entry) -> bool {
         let Some(&(_, point)) = NAMES.iter().find(|(name, _)| *name == place) else { return false };
         self.k.hooks.by_point[point as usize].push(program);
@@ -40,7 +40,7 @@ impl<E: Engine> Sim<E> {
         self.k.hooks.by_point[point as usize].retain(|&other| other != program);
     }
 
-    /// Runs the programs that trace the enabling, before anything else happens.
+    /// Runs the programs that trace the enabling of a scheduler, before anything else happens.
     pub(crate) fn trace_enabling(&mut self) {
         let mut nth = 0;
         while let Some(program) = self.k.hooks.nth(Point::ScxReg, nth) {
@@ -50,7 +50,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::TraceSwitch`].
+    /// Runs [`Frame::TraceSwitch`].
     pub(crate) fn trace_switch(&mut self, c: CpuId, prev: TaskId, next: TaskId, nth: u32) {
         let Some(program) = self.k.hooks.nth(Point::SchedSwitch, nth) else { return };
         self.k.this_cpu().stack.push(Frame::TraceSwitch { prev, next, nth: nth + 1 });
@@ -69,7 +69,7 @@ impl<E: Engine> Sim<E> {
         self.start_traced(c, program, &[is_preempted, prev_at, next_at, state]);
     }
 
-    /// [`Frame::TraceTick`].
+    /// Runs [`Frame::TraceTick`].
     pub(crate) fn trace_tick(&mut self, c: CpuId, nth: u32) {
         let Some(program) = self.k.hooks.nth(Point::ScxTick, nth) else { return };
         self.k.this_cpu().stack.push(Frame::TraceTick { nth: nth + 1 });
@@ -77,14 +77,14 @@ impl<E: Engine> Sim<E> {
         self.start_traced(c, program, &[rq]);
     }
 
-    /// [`Frame::TraceReg`].
+    /// Runs [`Frame::TraceReg`].
     pub(crate) fn trace_reg(&mut self, c: CpuId, nth: u32) {
         let Some(program) = self.k.hooks.nth(Point::ScxReg, nth) else { return };
         self.k.this_cpu().stack.push(Frame::TraceReg { nth: nth + 1 });
         self.start_traced(c, program, &[0, 0]);
     }
 
-    /// Something happens to a cgroup: programs that trace that run next.
+    /// Lets the programs that trace this event of a cgroup run next.
     pub(crate) fn tell_tracers(&mut self, point: Point, number: Number, (task, whole): (TaskId, bool)) {
         if self.k.hooks.traces(point) {
             let trace = CgroupFrame::Trace { point, number, task, whole, nth: 0 };
@@ -92,7 +92,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`CgroupFrame::Trace`].
+    /// Runs [`CgroupFrame::Trace`].
     pub(crate) fn trace_cgroup(
         &mut self,
         c: CpuId,
@@ -114,7 +114,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Writes a cgroup's path where programs find it.
+    /// Writes a cgroup's path to where programs read it, and returns the address.
     fn show_path(&mut self, number: Number) -> Ea {
         let world = self.vm.world();
         let Some(at) = self.k.hooks.path_at.or_else(|| world.reserve(PATH_BYTES)) else { return Ea::NULL };

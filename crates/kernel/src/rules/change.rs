@@ -1,4 +1,4 @@
-//! Changes to a task, from outside or by itself: what changes, and where the task may be afterwards.
+//! Changes to a task, from outside or by the task itself: what changes, and where the task may run afterwards.
 
 use crate::rules::policy::weight_of;
 use crate::state::class::SchedClass;
@@ -12,8 +12,8 @@ use keel_abi::timeline::Change;
 use keel_abi::{CpuId, CpuSet, TaskId};
 
 impl Kernel {
-    /// Would the entry change anything? A nice value or mask that the task has already does not, nor does a
-    /// mask without a CPU that is online (`-EINVAL`).
+    /// Returns whether the entry would change anything. A nice value or mask that the task already has does not, nor
+    /// does a mask without an online CPU (`-EINVAL`).
     pub(crate) fn changes<W: World>(&self, world: &W, entry: u32, task: TaskId) -> bool {
         let t = &self.tasks[task];
         match self.outside.change(entry) {
@@ -28,7 +28,7 @@ impl Kernel {
         }
     }
 
-    /// Takes a task away from the scheduler and out of all queues. If the scheduler had it, `ops.dequeue` is owed.
+    /// Takes a task away from the scheduler and out of all DSQs. If the scheduler had it, an `ops.dequeue` is pending.
     pub(crate) fn leave_hands(&mut self, c: CpuId, task: TaskId, deq_flags: u64) {
         self.take_from_queue(c, task);
         let t = self.task(task);
@@ -63,41 +63,42 @@ impl Kernel {
         self.tell_task(task);
     }
 
-    /// Charges the task that runs on `rq`, which is locked, for its time (`update_curr_scx()`).
+    /// Charges the task that runs on `rq`, which is locked, up to now (`update_curr_scx()`).
     pub(crate) fn charge_current<W: World>(&mut self, world: &mut W, rq: CpuId) {
         let (curr, at) = (self.cpus[rq].curr, self.cpus.this_cpu.clock);
         self.charge_running(world, curr, at);
     }
 
-    /// Wakes the stopper of `rq` to deal with `task` (`stop_one_cpu_nowait()`).
+    /// Wakes the stopper of `rq` to handle `task` (`stop_one_cpu_nowait()`).
     pub(crate) fn stop_cpu(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
         self.send_irq(c, rq, Irq::Stop(task));
     }
 
-    /// None of the task's CPUs is left: it may use all CPUs (`set_cpus_allowed_force()`).
+    /// Lets a task use all CPUs, because none of its own is left (`set_cpus_allowed_force()`).
     pub(crate) fn widen<W: World>(&mut self, world: &mut W, task: TaskId) {
         let all = CpuSet::first(self.cpus.len() as u32);
         self.give_cpus(world, task, all);
     }
 
-    /// Is the task waiting or running on its runqueue?
+    /// Returns whether the task waits or runs on its runqueue.
     pub(crate) fn is_on_rq(&self, task: TaskId) -> bool {
         let t = &self.tasks[task];
         t.queued || t.class > SchedClass::Ext && t.state == State::Runnable
     }
 
-    /// Is any of the task's CPUs online?
+    /// Returns whether any of the task's CPUs is online.
     pub(crate) fn has_cpu(&self, task: TaskId) -> bool {
         self.tasks[task].cpus.iter().any(|c| self.cpus[c].online)
     }
 }
 
-/// How a runnable task of a CPU that goes away is put back: `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK`.
+/// The flags to take off and put back the runnable tasks of a CPU that goes offline:
+/// `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK`.
 pub(crate) const OFFLINE_FLAGS: u64 = flag::SAVE_RESTORE | flag::MOVE | flag::NOCLOCK;
 
 impl Kernel {
-    /// Does such a step change anything? It does not if the CPUs stay the same, if none of them is online (`-EINVAL`),
-    /// or if it would move the task away from a CPU that the task said it would not leave (`-EBUSY`).
+    /// Returns whether such a step changes anything. It does not if the CPUs stay the same, if none of them is online
+    /// (`-EINVAL`), or if it would move a task with migration disabled away from its CPU (`-EBUSY`).
     pub(crate) fn would_confine(&self, task: TaskId, step: u32) -> bool {
         let cpus = self.wanted_cpus(task, step);
         let t = &self.tasks[task];
@@ -105,7 +106,7 @@ impl Kernel {
         cpus != t.cpus && !is_busy && cpus.iter().any(|c| self.cpus[c].online)
     }
 
-    /// What a step of the task's program confines it to; an empty set means all CPUs.
+    /// Returns the CPUs that a step of the task's program confines it to. An empty set means all CPUs.
     pub(crate) fn wanted_cpus(&self, task: TaskId, step: u32) -> CpuSet {
         let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");
         match &self.workload.tasks[spec as usize].steps[step as usize] {

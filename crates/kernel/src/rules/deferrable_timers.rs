@@ -1,4 +1,4 @@
-//! Deferrable timers (`TIMER_DEFERRABLE`): they expire at a tick of their CPU. An idle CPU has no ticks and is not
+//! Deferrable timers (`TIMER_DEFERRABLE`), which expire at a tick of their CPU. An idle CPU has no tick and is not
 //! woken for them, so they wait until it is busy (`run_timer_softirq()`, `BASE_DEF`).
 
 use crate::state::cpu::Irq;
@@ -12,7 +12,7 @@ impl Kernel {
         self.cpu(c).deferrable.add((at, task, sleep));
     }
 
-    /// A tick of the running CPU: expired timers become an interrupt that follows the tick's own work.
+    /// Turns the expired timers into interrupts that follow the work of the running CPU's tick.
     #[inline]
     pub(crate) fn expire_deferrable(&mut self) {
         let cpu = self.this_cpu();
@@ -22,7 +22,7 @@ impl Kernel {
         }
     }
 
-    /// `from` goes offline: its timers go to `to` (`timers_dead_cpu()`).
+    /// Moves the timers of `from`, which goes offline, to `to` (`timers_dead_cpu()`).
     pub(crate) fn move_deferrable(&mut self, from: CpuId, to: CpuId) {
         let moved = std::mem::take(&mut self.cpu(from).deferrable);
         for timer in moved.due {

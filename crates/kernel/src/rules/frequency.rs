@@ -1,9 +1,9 @@
 //! CPU frequency: the schedutil governor (`sugov_get_util()`, `get_next_freq()`). It follows what a sched_ext scheduler
-//! asks for, and how much the tasks of the other classes use.
+//! requests, and the utilization of the other classes.
 //!
-//! If a sched_ext scheduler never sets a CPU's target, the target is full performance, and the CPU runs at its highest
-//! frequency. Work proceeds linearly with capacity and frequency; the kernel's own paths and callbacks keep their
-//! costs.
+//! Until a sched_ext scheduler sets a CPU's target, the target is full performance and the CPU runs at its highest
+//! frequency. Tasks' work proceeds in proportion to capacity and frequency; the kernel's own paths and callbacks always
+//! cost the same.
 
 use crate::state::class::Takes;
 use crate::state::kernel::Kernel;
@@ -13,27 +13,27 @@ use crate::state::timer_number;
 use keel_abi::{CpuId, Span};
 
 impl Kernel {
-    /// `arch_scale_freq_capacity()`.
+    /// Returns the CPU's current frequency (`arch_scale_freq_capacity()`).
     pub(crate) fn performance(&self, cpu: CpuId) -> u64 {
         self.cpus[cpu].perf.cur
     }
 
-    /// How fast undisturbed work proceeds on `cpu`, given how fast it would at full capacity and frequency; both in
-    /// thousandths.
+    /// Returns how fast undisturbed work proceeds on `cpu`, given how fast it would proceed at full capacity and
+    /// frequency. Both are in thousandths.
     #[inline]
     pub(crate) fn at_frequency(&self, cpu: CpuId, per_mille: u64) -> u64 {
         let (capacity, cur) = (self.capacity(cpu), self.performance(cpu));
         (per_mille * capacity * cur / (PERF_ONE * PERF_ONE)).max(1)
     }
 
-    /// The scheduler sets its target (`scx_bpf_cpuperf_set()`).
+    /// Sets the scheduler's target (`scx_bpf_cpuperf_set()`).
     pub(crate) fn set_target(&mut self, cpu: CpuId, target: u64) {
         self.cpu(cpu).perf.target = target;
         self.govern(cpu);
     }
 
-    /// The demand on the CPU has changed; the governor decides whether the frequency follows (`cpufreq_update_util()`,
-    /// `sugov_update_single_freq()`): not soon after its last change.
+    /// Called when the demand on the CPU has changed: the governor decides whether the frequency follows
+    /// (`cpufreq_update_util()`, `sugov_update_single_freq()`). It does not for some time after its last change.
     pub(crate) fn govern(&mut self, cpu: CpuId) {
         let frequency = self.machine.frequency;
         if frequency.least == PERF_ONE {
@@ -58,7 +58,7 @@ impl Kernel {
         self.queue.push(now + Span::from_ns(frequency.switch_ns), timer_number::FIRST_FREQUENCY + cpu.0);
     }
 
-    /// The performance that the CPU's tasks and its scheduler want, and the minimum (`sugov_get_util()`,
+    /// Returns the performance that the CPU's tasks and its scheduler want, and the minimum (`sugov_get_util()`,
     /// `effective_cpu_util()`). A runnable real-time task wants full performance.
     fn wanted(&self, cpu: CpuId) -> (u64, u64) {
         let capacity = self.capacity(cpu);
@@ -68,14 +68,14 @@ impl Kernel {
         ((target + fair + self.rt_util(cpu)).min(capacity), least)
     }
 
-    /// Does the governor follow the fair class, because no scheduler has all tasks (`scx_switched_all()`)? While a
-    /// scheduler restarts, it still counts.
+    /// Returns whether the governor follows the fair class, because no scheduler has all tasks (`scx_switched_all()`).
+    /// A scheduler that is restarting still counts.
     fn heeds_fair(&self) -> bool {
         self.scx.phase == Phase::Absent || self.scx.takes == Takes::Ext
     }
 
-    /// Does the CPU keep at least its frequency, because it has not been idle since the governor last ran
-    /// (`sugov_hold_freq()`)?
+    /// Returns whether the CPU keeps at least its current frequency, because it has not been idle since the governor
+    /// last ran (`sugov_hold_freq()`).
     fn keeps_frequency(&mut self, cpu: CpuId) -> bool {
         if !self.heeds_fair() {
             return false;
@@ -85,13 +85,13 @@ impl Kernel {
         seen == perf.idle_calls
     }
 
-    /// `c` goes idle (`tick_nohz_idle_stop_tick()`).
+    /// Counts that `c` goes idle (`tick_nohz_idle_stop_tick()`).
     #[inline]
     pub(crate) fn count_idle_call(&mut self, c: CpuId) {
         self.cpu(c).perf.idle_calls += 1;
     }
 
-    /// The CPU has reached its new frequency. Work up to now was done at the old one.
+    /// Makes the CPU's new frequency effective. Work up to now was done at the old one.
     pub(crate) fn frequency_comes(&mut self, cpu: CpuId) {
         if self.heeds_fair() {
             self.pelt_now(cpu);
@@ -105,7 +105,7 @@ impl Kernel {
     }
 }
 
-/// The frequency for a wanted performance: a quarter more, at least `least`, and at most the CPU's capacity
+/// Returns the frequency for a wanted performance: a quarter more, at least `least`, and at most the CPU's capacity
 /// (`sugov_effective_cpu_perf()`, `map_util_freq()`).
 fn governed(wanted: u64, least: u64, capacity: u64) -> u64 {
     let wanted = wanted.min(capacity);
@@ -126,7 +126,7 @@ mod tests {
         // A small CPU reaches its maximum long before a big one.
         check(512, 512, 1024);
         check(256, 512, 640);
-        // A real-time task takes everything.
+        // A real-time task gets full performance.
         assert_eq!(governed(100, 512, 512), 1024);
     }
 }

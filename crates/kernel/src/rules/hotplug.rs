@@ -1,4 +1,5 @@
-//! What changes when a CPU comes or goes, which change is next, and which tasks still wait for one.
+//! The state changes of CPU hotplug, the order of the changes, and the tasks that still wait on a CPU that goes
+//! offline.
 
 use crate::state::cpu::Irq;
 use crate::state::cpus::BOOT_CPU;
@@ -8,11 +9,11 @@ use keel_abi::scx::{ExitKind, ecode};
 use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::{Class, What};
 
-/// The exit code by which the kernel asks for a restart because CPUs have changed.
+/// The exit code with which the kernel requests a restart because CPUs have changed.
 pub(crate) const RESTART: i64 = ecode::ACT_RESTART | ecode::RSN_HOTPLUG;
 
 impl Kernel {
-    /// A CPU comes online or goes offline before there is a scheduler.
+    /// Takes a CPU online or offline before there is a scheduler.
     pub(super) fn plug_at_boot(&mut self, cpu: CpuId, online: bool) {
         if self.cpus[cpu].alive == online {
             return;
@@ -25,7 +26,7 @@ impl Kernel {
         self.tell(Class::CORE, cpu, What::Online { target: cpu, up: online });
     }
 
-    /// `set_cpu_online()`, on.
+    /// `set_cpu_online()` with true.
     pub(crate) fn come_alive<W: World>(&mut self, world: &mut W, cpu: CpuId) {
         let now = self.this_cpu().clock;
         let c = self.cpu(cpu);
@@ -36,7 +37,8 @@ impl Kernel {
         self.tell(Class::CORE, cpu, What::Online { target: cpu, up: true });
     }
 
-    /// `set_cpu_online()`, off. The stopper was the last to run there, so the CPU counts as idle, as in the kernel.
+    /// `set_cpu_online()` with false. The stopper was the last to run there, so the CPU counts as idle, as in the
+    /// kernel.
     pub(crate) fn switch_off<W: World>(&mut self, world: &mut W, c: CpuId) {
         let cpu = self.this_cpu();
         (cpu.alive, cpu.leaving) = (false, false);
@@ -51,14 +53,14 @@ impl Kernel {
         self.tell(Class::CORE, c, What::Online { target: c, up: false });
     }
 
-    /// Writes the mask of online CPUs to where BPF reads it, if it does.
+    /// Writes the mask of online CPUs for BPF, if BPF uses it.
     fn show_online<W: World>(&mut self, world: &mut W) {
         if !self.online_mask.is_null() {
             crate::state::mask::write_mask(world, self.online_mask, self.idle.online_words());
         }
     }
 
-    /// The current change is done: the task that asked for it continues, then the waiters.
+    /// Completes the current change: its timeline entry continues, and then the next one that waits.
     pub(crate) fn hotplug_done(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         let Some((entry, nth)) = self.outside.hotplug.busy.take() else { return };
@@ -66,7 +68,7 @@ impl Kernel {
         self.next_hotplug(c);
     }
 
-    /// The hotplug change is over: the next waiter may start.
+    /// Lets the next waiting entry start, because no hotplug change is in progress.
     pub(crate) fn next_hotplug(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         if let Some((entry, nth)) = self.outside.hotplug.waiting.pop_front() {
@@ -74,8 +76,8 @@ impl Kernel {
         }
     }
 
-    /// Runnable tasks of `c`'s runqueue that are neither running nor in its local queue, in the order they began to
-    /// wait.
+    /// Returns the runnable tasks of `c`'s runqueue that are neither running nor in its local DSQ, in the order in
+    /// which they began to wait.
     pub(crate) fn waiting_elsewhere(&self, c: CpuId) -> Vec<TaskId> {
         let local = self.queues.local(c);
         let elsewhere = |&task: &TaskId| {
@@ -87,8 +89,8 @@ impl Kernel {
         found
     }
 
-    /// Have CPUs come or gone since the scheduler's user-space half was created (`check_hotplug_seq()`)? If so, the
-    /// scheduler ends.
+    /// Returns whether CPUs have changed since the scheduler's user-space half was created (`check_hotplug_seq()`). If
+    /// so, ends the scheduler.
     pub(crate) fn is_stale(&mut self, c: CpuId) -> bool {
         let (expected, actual) = (self.scx.hotplug_seq, self.outside.hotplug.seq);
         let stale = expected != 0 && expected != actual;

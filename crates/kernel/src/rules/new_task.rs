@@ -1,4 +1,4 @@
-//! A new task as the kernel creates it, and how it is described to listeners.
+//! Creates tasks as the kernel does, and describes them to listeners.
 
 use crate::state::kernel::Kernel;
 use crate::state::layout::{TASK_STRIDE, task as field};
@@ -12,23 +12,23 @@ use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
 use keel_trace::{Class, Meta, TaskInfo, What};
 
 impl Kernel {
-    /// `ops.init_task` has taken the task in.
+    /// Marks a task that `ops.init_task` has accepted as ready.
     pub(crate) fn mark_ready<W: World>(&mut self, world: &mut W, task: TaskId) {
         self.task(task).member = Member::Ready;
         self.mirror_scx_bits(world, task, ent::STATE_MASK, ent::STATE_READY);
     }
 
-    /// Has `ops.init_task` forbidden the task to join the scheduler (`p->scx.disallow`)?
+    /// Returns whether `ops.init_task` has forbidden the task to join the scheduler (`p->scx.disallow`).
     pub(crate) fn is_disallowed<W: World>(&self, world: &W, task: TaskId) -> bool {
         world.slice(self.tasks[task].ea.offset(field::SCX_DISALLOW), 1).is_some_and(|byte| byte[0] != 0)
     }
 
-    /// Is the task refused this policy (`scx_check_setscheduler()`, `-EACCES`)?
+    /// Returns whether the task may not have this policy (`scx_check_setscheduler()`, `-EACCES`).
     pub(crate) fn refuses<W: World>(&self, world: &W, task: TaskId, policy: Policy) -> bool {
         policy == Policy::Ext && !self.scx.is_gone() && self.is_disallowed(world, task)
     }
 
-    /// Creates a task and its `task_struct`. The child starts on its creator's CPU.
+    /// Creates a task and its `task_struct`. The task starts on its creator's CPU.
     pub(crate) fn make_task<W: World>(
         &mut self,
         world: &mut W,
@@ -115,7 +115,7 @@ impl Kernel {
         task
     }
 
-    /// Emits a task's description, or what has changed about it.
+    /// Emits a task's description, or an updated one after a change.
     pub(crate) fn tell_task(&mut self, task: TaskId) {
         if self.tasks[task].spec.is_none() {
             return;
@@ -127,7 +127,7 @@ impl Kernel {
         self.tell_priority(task);
     }
 
-    /// Emits a task's priority. Its weight has no meaning if it is in a cgroup or session with a weight of its own.
+    /// Emits a task's priority. Its weight has no meaning if it is in a cgroup or session that has its own weight.
     pub(crate) fn tell_priority(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         if t.spec.is_none() {
@@ -150,12 +150,12 @@ impl Kernel {
         }
     }
 
-    /// Is the task dead?
+    /// Returns whether the task is dead.
     pub(crate) fn is_dead(&self, task: TaskId) -> bool {
         self.tasks[task].state == State::Dead
     }
 
-    /// Arms the next tick of `c`, after a tick or when it gets a task.
+    /// Sets the next tick of `c`, after a tick or when the CPU gets a task.
     #[inline]
     pub(crate) fn arm_tick(&mut self, c: CpuId) {
         let period = self.tick.as_ns();

@@ -1,13 +1,13 @@
-//! Activity besides the workload, all drawn from the run's seed: interrupts, kernel threads, latencies, and work that
-//! takes a little more or less time than usual.
+//! Noise, all of it drawn from the run's seed: interrupts, kernel threads, latencies, and work that takes a little more
+//! or less time than usual.
 //!
-//! A run without noise has none of this, and draws no numbers for it.
+//! A run without noise has none of this, and draws no random numbers for it.
 
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl Kernel {
-    /// The phase of `c`'s tick in its period, in nanoseconds.
+    /// Returns the phase of `c`'s tick within its period, in nanoseconds.
     #[inline]
     pub(crate) fn tick_phase_ns(&self, c: CpuId) -> u64 {
         let period = self.tick.as_ns();
@@ -15,15 +15,16 @@ impl Kernel {
         (self.noise.tick_offset_ns + skew) % period
     }
 
-    /// The delay of a tick or slice end (`HRTICK`) on `c`, because the CPU has interrupts disabled now and then.
+    /// Returns the delay of a tick or slice end (`HRTICK`) on `c`, because the CPU has interrupts disabled from time to
+    /// time.
     #[inline]
     pub(crate) fn interrupt_latency(&mut self, c: CpuId) -> Span {
         let Some(rng) = self.noise.ticks.get_mut(c.0 as usize) else { return Span::ZERO };
         Span::from_ns(rng.below(self.machine.costs.ipi_ns + 1))
     }
 
-    /// How long after its expiry a sleeping task's timer fires; it may wait up to `slack_ns` for other timers. A timer
-    /// fires with the first interrupt within its slack (`hrtimer_interrupt()`). Here only the tick can be that
+    /// Returns how long after its expiry a sleeping task's timer fires. It may wait up to `slack_ns` for other timers,
+    /// and fires with the first interrupt within its slack (`hrtimer_interrupt()`). Here, only the tick can be that
     /// interrupt.
     #[inline]
     pub(crate) fn timer_delay_ns(&mut self, task: TaskId, slack_ns: u64) -> u64 {
@@ -38,7 +39,7 @@ impl Kernel {
         to_tick_ns.min(slack_ns) + rng.below(latency_ns + 1)
     }
 
-    /// How long a task's work takes this time.
+    /// Returns how long a task's work takes this time.
     #[inline]
     pub(crate) fn varied(&mut self, task: TaskId, work: Span) -> Span {
         match self.noise.profile {
@@ -55,7 +56,7 @@ impl Kernel {
         Span::from_ns(work.as_ns() - most_ns + drawn_ns)
     }
 
-    /// How much later than planned a task of the workload starts: up to `most_ns`.
+    /// Returns how much later than planned a task of the workload starts: at most `most_ns`.
     pub(crate) fn start_delay(&mut self, most_ns: u64) -> Span {
         match self.noise.profile {
             Some(_) => Span::from_ns(self.noise.machine.below(most_ns + 1)),
@@ -63,7 +64,7 @@ impl Kernel {
         }
     }
 
-    /// Arms each CPU's first interrupt.
+    /// Schedules the first interrupt of each CPU.
     pub(crate) fn arm_interrupts(&mut self) {
         for c in self.machine.topology.iter() {
             self.arm_interrupt(c, Instant::ZERO);

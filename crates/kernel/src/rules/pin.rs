@@ -1,5 +1,5 @@
-//! Spells in which a task may not leave its CPU (`migrate_disable()` to `migrate_enable()`): their state, and what BPF
-//! sees of them.
+//! Migration-disabled sections (`migrate_disable()` to `migrate_enable()`), in which a task may not leave its CPU:
+//! their state, and what BPF sees of them.
 
 use crate::state::kernel::Kernel;
 use crate::state::layout;
@@ -8,7 +8,7 @@ use keel_abi::bpf::World;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// A spell begins; spells nest.
+    /// Enters a migration-disabled section. Sections nest.
     pub(crate) fn migrate_disable<W: World>(&mut self, world: &mut W, task: TaskId) {
         self.scx.needs_slow_path = true;
         let t = self.task(task);
@@ -20,7 +20,7 @@ impl Kernel {
         self.mirror_migration(world, task);
     }
 
-    /// The outermost spell is over.
+    /// Leaves the outermost section.
     pub(crate) fn end_spell<W: World>(&mut self, world: &mut W, task: TaskId) {
         let t = self.task(task);
         t.migration_disabled = 0;
@@ -29,7 +29,7 @@ impl Kernel {
         self.mirror_migration(world, task);
     }
 
-    /// A task that dies within a spell does not keep its CPU from going offline.
+    /// Ends the section of a task that dies within it, so that the task does not keep its CPU from going offline.
     #[cold]
     pub(crate) fn drop_spell<W: World>(&mut self, world: &mut W, task: TaskId) {
         if self.tasks[task].migration_disabled > 0 {
@@ -37,7 +37,8 @@ impl Kernel {
         }
     }
 
-    /// A BPF program runs in its own migration-disabled section, so the count of the task on its CPU shows one more.
+    /// Writes the count for BPF. A BPF program runs in its own migration-disabled section, so the task on its CPU shows
+    /// one more.
     pub(crate) fn mirror_migration<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
         let own = u16::from(t.on_cpu && t.migration_disabled > 0);
@@ -45,7 +46,7 @@ impl Kernel {
         world.put(t.ea.offset(field::MIGRATION_DISABLED), &shown.to_le_bytes());
     }
 
-    /// Writes a task's migration-disabled state for BPF when it gets or leaves a CPU.
+    /// Writes a task's migration-disabled count for BPF when it gets or loses a CPU.
     #[cold]
     pub(crate) fn mirror_spell<W: World>(&self, world: &mut W, task: TaskId) {
         if !task.is_idle() && self.tasks[task].migration_disabled > 0 {
@@ -53,7 +54,7 @@ impl Kernel {
         }
     }
 
-    /// Must the task's mask be narrowed to its CPU before it is scheduled?
+    /// Returns whether the task's mask has to be reduced to its CPU before it is scheduled.
     #[inline]
     pub(crate) fn is_to_be_pinned(&self, task: TaskId) -> bool {
         self.scx.needs_slow_path
@@ -62,7 +63,7 @@ impl Kernel {
             && !self.tasks[task].is_pinned
     }
 
-    /// A mask of one CPU (`cpumask_of()`).
+    /// Returns the address of a mask of one CPU (`cpumask_of()`).
     fn mask_of<W: World>(&mut self, world: &mut W, cpu: CpuId) -> u64 {
         if self.single_masks.is_null() {
             let bytes = layout::cpumask::SIZE * self.cpus.len() as u64;
@@ -76,7 +77,7 @@ impl Kernel {
         at.0
     }
 
-    /// Sets the mask that BPF sees to the task's CPU, or back to its own mask.
+    /// Points the mask that BPF sees to the task's CPU, or back to the task's own mask. Returns the mask's address.
     pub(crate) fn set_pinned<W: World>(&mut self, world: &mut W, task: TaskId, is_pinned: bool) -> u64 {
         let (cpu, ea) = (self.tasks[task].cpu, self.tasks[task].ea);
         let mask = match is_pinned {

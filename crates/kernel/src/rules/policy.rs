@@ -1,4 +1,4 @@
-//! The class and weight that a policy gives, and what changes with it.
+//! The class and weight that follow from a policy, and what changes with the policy.
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -8,7 +8,7 @@ use keel_abi::bpf::World;
 use keel_abi::scx::{ent, weight_of_nice};
 use keel_abi::task::{Policy, Step};
 
-/// The weight that schedulers see.
+/// Returns the weight that schedulers see.
 pub(crate) fn weight_of(policy: Policy, nice: i8) -> u32 {
     match policy {
         Policy::Idle => 1,
@@ -17,17 +17,17 @@ pub(crate) fn weight_of(policy: Policy, nice: i8) -> u32 {
 }
 
 impl Kernel {
-    /// The class that a task with this policy has now, if it has inherited nothing.
+    /// Returns the class that a task with this policy has now, if it has not inherited a priority.
     pub(crate) fn class_for(&self, policy: Policy) -> SchedClass {
         self.scx.takes.class_of(policy)
     }
 
-    /// The class that a task of this urgency has now (`__setscheduler_class()`).
+    /// Returns the class that a task of this urgency has now (`__setscheduler_class()`).
     pub(crate) fn class_of_urgency(&self, urgency: Urgency) -> SchedClass {
         if urgency.boost > 0 { SchedClass::Rt } else { self.class_for(urgency.policy) }
     }
 
-    /// Sets the policy itself, not the class; what the task has inherited stays.
+    /// Sets the policy, but not the class. The inherited priority stays.
     pub(crate) fn give_policy<W: World>(&mut self, world: &mut W, task: TaskId, policy: Policy) {
         let boost = self.tasks[task].boost;
         self.give_urgency(world, task, Urgency { policy, boost });
@@ -52,7 +52,7 @@ impl Kernel {
         self.mirror_policy(world, task);
     }
 
-    /// The end of `scx_disable_task()`.
+    /// `scx_disable_task()`, after the callback.
     pub(crate) fn leave_scheduler<W: World>(&mut self, world: &mut W, task: TaskId) {
         if self.tasks[task].member == Member::Enabled {
             self.task(task).member = Member::Ready;

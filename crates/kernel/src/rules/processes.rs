@@ -1,4 +1,4 @@
-//! Processes: where a new task belongs, whose pages it shares, and what a write copies.
+//! Processes: the process of a new task, whose pages it shares, and what is copied when it writes.
 
 use crate::state::kernel::Kernel;
 use crate::state::objects::pages::{MmId, On, lines_of};
@@ -8,7 +8,7 @@ use keel_abi::lines::Line;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// Gives a new task its place, on `c`: address space, thread group, parent, hint.
+    /// Places a new task, on `c`: sets its address space, thread group, parent and hint.
     pub(crate) fn place_new(
         &mut self,
         task: TaskId,
@@ -82,7 +82,7 @@ impl Kernel {
         child
     }
 
-    /// The task leaves its address space.
+    /// Makes the task leave its address space.
     pub(crate) fn leave_pages(&mut self, c: CpuId, task: TaskId) {
         let Some(mm) = self.objects.processes.members[task.index()].mm.take() else { return };
         let on = On::new(&self.machine, &self.lines, &self.bus, c);
@@ -90,14 +90,14 @@ impl Kernel {
         self.charge_ps(c, ps);
     }
 
-    /// Writes the lines of a `task_struct` that `line` represents.
+    /// Charges `c` for writing the cache lines of a `task_struct`, which `line` represents.
     pub(crate) fn touch_task(&mut self, c: CpuId, line: &mut Line) {
         let on = On::new(&self.machine, &self.lines, &self.bus, c);
         let ps = lines_of(on.costs.task_bytes, on) * on.transfers.write_ps(line, c);
         self.charge_ps(c, ps);
     }
 
-    /// The task exchanges its address space for an empty one.
+    /// Replaces the task's address space by an empty one.
     pub(crate) fn replace_pages(&mut self, c: CpuId, task: TaskId) -> MmId {
         let Some(old) = self.objects.processes.members[task.index()].mm.take() else {
             return self.objects.memory.create(0, self.lines.transfers().line_of(c));
@@ -108,14 +108,14 @@ impl Kernel {
         mm
     }
 
-    /// Puts the task's hint where the scheduler looks for it.
+    /// Writes the task's hint to the map in which the scheduler looks for it.
     pub(crate) fn deliver_hint<W: World>(&mut self, world: &mut W, task: TaskId) {
         let processes = &self.objects.processes;
         let (Some(map), Some(hint)) = (processes.hints, processes.members[task.index()].hint) else { return };
         let init = self.scx.scratch;
         world.put(init, &u32::from(hint.rt_priority).to_le_bytes());
         world.put(init.offset(4), &(hint.policy as u32).to_le_bytes());
-        // If there is no memory for it, the scheduler sees no hint, as when user space's update fails.
+        // If memory runs out, the scheduler sees no hint, as when user space's update fails.
         let _ = world.storage_get(map, Owner::Task(task.0), true, init);
     }
 }

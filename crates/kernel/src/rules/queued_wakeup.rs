@@ -1,4 +1,4 @@
-//! Is a wakeup left to the CPU that is to run the task (`ttwu_queue_cond()`)? The rest is in `paths::queued_wakeup`.
+//! Decides which wakeups are queued for the target CPU (`ttwu_queue_cond()`). `paths::queued_wakeup` does the rest.
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -6,8 +6,8 @@ use keel_abi::scx::{ops_flags, wake};
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// Is the wakeup left to `target` (`ttwu_queue_cond()`)? For its own tasks a sched_ext scheduler must allow this,
-    /// since `ops.select_cpu()` may be skipped.
+    /// Returns whether the wakeup is queued for `target` (`ttwu_queue_cond()`). For its own tasks, a sched_ext
+    /// scheduler has to allow this, because `ops.select_cpu()` may be skipped.
     pub(crate) fn queues_wakeup(&self, c: CpuId, task: TaskId, target: CpuId, flags: u64) -> bool {
         let is_wakeup = flags & wake::TTWU != 0;
         if target == c || !is_wakeup || !self.allows_queued_wakeup(task) {
@@ -15,7 +15,7 @@ impl Kernel {
         }
         let cpu = &self.cpus[target];
         let is_usable = cpu.online && self.tasks[task].allows(target);
-        // A fair task that sleeps in its runqueue is woken there by the waker (`ttwu_runnable()`).
+        // A fair task that sleeps on a runqueue is woken there by the waker (`ttwu_runnable()`).
         is_usable && self.sleeps_in(task).is_none() && (!self.share_cache(c, target) || cpu.nr_running == 0)
     }
 

@@ -1,4 +1,5 @@
-//! Releasing `bpf_res_spin_lock`s: which CPU gets one next, and which a callback still holds when it ends.
+//! Releases `bpf_res_spin_lock`s: which CPU gets a lock next, and what happens to locks that a callback still holds
+//! when it ends.
 
 use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::res_spin::held::Held;
@@ -9,7 +10,7 @@ use keel_abi::{CpuId, Instant};
 use keel_trace::Lock;
 
 impl Kernel {
-    /// Releases the lock that `c` took last; which CPU waits for it?
+    /// Releases the lock that `c` took last. Returns the CPU that waits for it, if any.
     pub(crate) fn res_spin_release(&mut self, c: CpuId, at: Instant) -> Option<CpuId> {
         let ResLocks { locks, tables } = &mut self.res_spins;
         let Held { lock, .. } = tables.released(c)?;
@@ -20,7 +21,7 @@ impl Kernel {
         next
     }
 
-    /// `next`, which has been waiting, gets the lock.
+    /// Hands the lock to `next`, which has been waiting for it.
     pub(crate) fn res_spin_hand_over(&mut self, lock: Ea, next: CpuId, at: Instant, line_ps: u64) {
         let ResLocks { locks, tables } = &mut self.res_spins;
         let of = locks.entry(lock.0).or_default();
@@ -34,8 +35,8 @@ impl Kernel {
         self.res_spin_wake(next, resumes);
     }
 
-    /// The waiter looks at the lock at `at`, not at its next planned look. Its callback has been charged up to the
-    /// latter.
+    /// Makes a waiter look at the lock at `at` instead of at the next planned time, up to which its callback has
+    /// already been charged.
     pub(crate) fn res_spin_wake(&mut self, waiter: CpuId, at: Instant) {
         let planned = self.res_spins.tables.next_look(waiter);
         let cpu = self.cpu(waiter);

@@ -1,9 +1,10 @@
-//! Sessions and autogroups, as far as schedulers read them: `p->signal->autogroup` and the session's `struct pid`.
+//! Sessions and autogroups, to the extent that schedulers can read them: `p->signal->autogroup` and the session's
+//! `struct pid`.
 //!
-//! A process is in its parent's session until it calls `setsid()`; each session that begins so has an autogroup with a
-//! number of its own (`sched_autogroup_create_attach()`). Session 0 belongs to the kernel's first task: its
+//! A process is in its parent's session until it calls `setsid()`. Each session that begins this way has an autogroup
+//! with its own number (`sched_autogroup_create_attach()`). Session 0 belongs to the kernel's first task: its
 //! `struct pid` has number 0, and so does its autogroup, which represents the root cgroup. Without autogroups, all
-//! sessions use that one. An autogroup counts only for tasks in the root cgroup; checking that is left to schedulers,
+//! sessions use that one. An autogroup only counts for tasks in the root cgroup; checking this is left to schedulers,
 //! as the kernel leaves it to its classes.
 
 use crate::state::kernel::Kernel;
@@ -14,7 +15,7 @@ use keel_abi::TaskId;
 use keel_abi::bpf::World;
 
 impl Kernel {
-    /// Gives a new task its session, once its process is known.
+    /// Puts a new task in its session, once its process is known.
     pub(crate) fn join_session<W: World>(
         &mut self,
         world: &mut W,
@@ -43,7 +44,7 @@ impl Kernel {
         world.put(self.tasks[task].ea.offset(field::SIGNAL), &at.0.to_le_bytes());
     }
 
-    /// The session with a number of the workload's; the first task that starts in it creates it.
+    /// Returns the session with this number in the workload. The first task that starts in it creates it.
     fn start_in_session<W: World>(&mut self, world: &mut W, task: TaskId, wanted: u32) -> Number {
         if let Some(&number) = self.sessions.started.get(&wanted) {
             return number;
@@ -53,7 +54,7 @@ impl Kernel {
         number
     }
 
-    /// Creates a session that this process leads; `None` when out of memory.
+    /// Creates a session that this process leads. Returns `None` if memory runs out.
     fn begin_session<W: World>(&mut self, world: &mut W, leader: TaskId) -> Option<Number> {
         let number = Number(self.sessions.all.len() as u32);
         let mut shown = self.sessions.show(world, self.tasks[leader].pid.0, number.0.into())?;
@@ -64,8 +65,7 @@ impl Kernel {
         Some(number)
     }
 
-    /// `ksys_setsid()` by a task: its whole process leaves its session for one of its own. A session leader is refused
-    /// (`-EPERM`).
+    /// `ksys_setsid()`: moves the task's whole process to a new session. Does nothing for a session leader (`-EPERM`).
     pub(crate) fn setsid<W: World>(&mut self, world: &mut W, task: TaskId) {
         let leader = self.leader_of(task);
         let Number(now) = self.sessions.of_task[leader.index()];
@@ -81,8 +81,8 @@ impl Kernel {
         self.tell_priority(task);
     }
 
-    /// Sets the nice value of the autogroup of the task's session (`proc_sched_autogroup_set_nice()`). Refused for the
-    /// root's, and if there are no autogroups (`-EINVAL`).
+    /// Sets the nice value of the autogroup of the task's session (`proc_sched_autogroup_set_nice()`). Does nothing for
+    /// the root's autogroup, or if there are no autogroups (`-EINVAL`).
     pub(crate) fn set_autogroup_nice<W: World>(&mut self, world: &mut W, task: TaskId, nice: i8) {
         let number = self.session_of(task);
         if number == Number::ROOT.0 || !self.machine.autogroup {
@@ -95,17 +95,17 @@ impl Kernel {
         self.autogroup_changed_fair(number);
     }
 
-    /// The nice value of a session's autogroup.
+    /// Returns the nice value of a session's autogroup.
     pub(crate) fn autogroup_nice(&self, session: u32) -> i8 {
         self.sessions.all[session as usize].nice
     }
 
-    /// The number of the session that the task's process is in; 0 for the root's.
+    /// Returns the number of the session that the task's process is in. The root's session is 0.
     pub(crate) fn session_of(&self, task: TaskId) -> u32 {
         self.sessions.of_task[self.leader_of(task).index()].0
     }
 
-    /// Is the task's process in another session than the root's, with an autogroup that counts?
+    /// Returns whether the task's process is in a session other than the root's, with an autogroup that counts.
     pub(crate) fn has_autogroup(&self, task: TaskId) -> bool {
         self.machine.autogroup && self.session_of(task) != Number::ROOT.0
     }

@@ -1,4 +1,4 @@
-//! Tasks that spin for a mutex while its owner runs.
+//! Optimistic spinning: waiters that spin for a mutex while its owner is running.
 
 use crate::state::kernel::Kernel;
 use crate::state::task::Doing;
@@ -6,14 +6,14 @@ use keel_abi::task::ObjectId;
 use keel_abi::{Span, TaskId};
 
 impl Kernel {
-    /// Should a waiter of this mutex keep its CPU?
+    /// Returns whether a waiter of this mutex should keep its CPU and spin.
     pub(crate) fn spins_on(&self, task: TaskId, id: ObjectId) -> bool {
         let mutexes = &self.objects.mutexes;
         let owner_runs = || mutexes.owner(id).is_some_and(|owner| self.tasks[owner].on_cpu);
         self.machine.realtime.spin && mutexes.first(id) == Some(task) && owner_runs()
     }
 
-    /// The state that a waiter spins on has changed: its CPU sees that when the cache line arrives.
+    /// Tells a spinning waiter that the state it spins on has changed. Its CPU sees this when the cache line arrives.
     pub(crate) fn tell_spinner(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         if !matches!(t.doing, Doing::Spin(_)) || !t.on_cpu {
@@ -22,14 +22,14 @@ impl Kernel {
         let cpu = t.cpu;
         let at = self.moment() + Span::from_ns(self.machine.costs.lock_handover_ns);
         let spinner = self.cpu(cpu);
-        // If it is in the kernel, it looks anyway before it continues.
+        // A waiter in the kernel looks at the state anyway before it continues.
         if spinner.in_user {
             spinner.work_done_at = at.min(spinner.work_done_at);
             self.queue.set_cpu(cpu, at.min(self.queue.cpu_at(cpu)));
         }
     }
 
-    /// A task has lost its CPU: nobody spins for its mutexes any more.
+    /// Tells the waiters that spin for a task's mutexes that the task has lost its CPU: they stop spinning.
     #[cold]
     pub(crate) fn tell_spinners_of(&mut self, owner: TaskId) {
         for first in self.objects.mutexes.firsts_behind(owner) {

@@ -1,4 +1,4 @@
-//! Tasks that start on their own: when, and on which CPU. Each instance of each spec has a number.
+//! Determines when and on which CPU tasks start on their own. Each instance of each spec has a number.
 
 use crate::state::kernel::Kernel;
 use crate::state::setup::MAX_TASKS;
@@ -8,12 +8,12 @@ use keel_abi::task::TaskSpec;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Act, Class, Meta};
 
-/// How many recorded tasks can exist from the start. Further ones are created when the run begins, where the limit on
-/// tasks is enforced.
+/// The maximum number of recorded tasks that exist from the beginning. Further ones are created when the run begins,
+/// where the limit on tasks is enforced.
 const MOST_ASLEEP: usize = MAX_TASKS as usize / 2;
 
 impl Kernel {
-    /// Instances start on the CPUs in turn; those of one CPU start a little apart.
+    /// Schedules the starts. Instances start on the CPUs in turn; those of one CPU start a little apart.
     pub(crate) fn arm_starts(&mut self) {
         self.starts.number(self.workload.tasks.iter().map(|task| task.instances));
         if self.workload.recorded.is_some() {
@@ -34,12 +34,13 @@ impl Kernel {
         }
     }
 
-    /// The spec of the start with this number.
+    /// Returns the spec of the start with this number.
     pub(crate) fn spec_of_start(&self, start: u32) -> u32 {
         self.starts.spec_of(start)
     }
 
-    /// Recorded tasks start when and where they did in the recording. A task that first sleeps already exists.
+    /// Schedules recorded tasks to start when and where they did in the recording. A task that sleeps first already
+    /// exists.
     fn arm_recorded_starts(&mut self) {
         let Some(recorded) = self.workload.recorded.clone() else { return };
         for (start, begin) in (0..).zip(&recorded.begins) {
@@ -53,7 +54,7 @@ impl Kernel {
         }
     }
 
-    /// The CPU that creates the task with this number.
+    /// Returns the CPU that creates the task with this number.
     pub(crate) fn cpu_of_start(&self, start: u32) -> CpuId {
         let recorded = self.workload.recorded.as_ref();
         let cpu = recorded.and_then(|recorded| recorded.begins.get(start as usize)).map(|begin| begin.cpu.0);
@@ -81,12 +82,12 @@ impl Kernel {
     }
 }
 
-/// Does a task that plays this tape sleep before anything else?
+/// Returns whether a task that plays this tape sleeps before it does anything else.
 fn begins_asleep(tape: &Tape) -> bool {
     let mut ops = tape.iter();
     let first = ops.next();
     let sleeps =
         matches!(first, Some(Op::Sleep(_) | Op::SleepUntil(_) | Op::SleepDeferrable(_) | Op::Await(_)));
-    // A wakeup on the way to sleep is something else.
+    // If it wakes another task on its way to sleep, it does not count.
     sleeps && !matches!(ops.next(), Some(Op::PostMeanwhile { .. }))
 }

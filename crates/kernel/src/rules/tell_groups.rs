@@ -1,4 +1,4 @@
-//! Facts about groups and policies, so that a replay has the same ones.
+//! Emits facts about cgroups and policies, so that a replay has the same ones.
 
 use crate::state::cgroup::Number;
 use crate::state::kernel::Kernel;
@@ -7,7 +7,7 @@ use keel_abi::task::{Policy, Step, Workload};
 use keel_abi::timeline::Change;
 use keel_trace::{Class, GroupInfo, Meta};
 
-/// Has a workload cgroups, or tasks of a policy other than the usual one?
+/// Returns whether a workload has cgroups, or tasks with a policy other than the default.
 pub(crate) fn has_groups_or_policies(workload: &Workload) -> bool {
     let other = |policy: Policy| policy != Policy::Other;
     let sets = |step: &Step| matches!(step, Step::Policy(_));
@@ -26,7 +26,7 @@ impl Kernel {
         self.cgroups.pre_order().into_iter().for_each(|number| self.tell_group(number));
     }
 
-    /// Emits a cgroup that has appeared, or whose settings have changed.
+    /// Emits a cgroup that has been created, or whose settings have changed.
     pub(crate) fn tell_group(&mut self, number: Number) {
         let group = &self.cgroups[number];
         let (Some(place), true) = (group.id.place(), self.tells_groups()) else { return };

@@ -1,4 +1,4 @@
-//! When an entry of the timeline is due, and which CPU or task is next.
+//! Determines when a timeline entry is due, and which CPU or task is next.
 
 use crate::state::cpu::Irq;
 use crate::state::cpus::BOOT_CPU;
@@ -12,8 +12,8 @@ use keel_abi::{CpuId, CpuSet, Instant, Span, TaskId};
 use keel_trace::{Act, Class, Request, What};
 
 impl Kernel {
-    /// Applies what happens at the very beginning, before a scheduler is attached: only absent CPUs matter then,
-    /// because there are no tasks yet. Everything else is due at its time.
+    /// Applies the entries that are due at the start, before a scheduler is attached. Only offline CPUs matter at that
+    /// point, because there are no tasks yet. Schedules all other entries.
     pub(crate) fn arm_timeline(&mut self) {
         for entry in 0..self.outside.entries.len() as u32 {
             let happening = &self.outside.entries[entry as usize].happening;
@@ -38,7 +38,7 @@ impl Kernel {
         }
     }
 
-    /// The scheduler is enabled or has exited: entries that waited for it begin.
+    /// Starts the entries that waited for the scheduler, once it is enabled or has exited.
     pub(crate) fn release_happenings(&mut self) {
         let now = self.this_cpu().clock;
         for (entry, nth) in std::mem::take(&mut self.outside.waiting) {
@@ -49,13 +49,13 @@ impl Kernel {
         }
     }
 
-    /// An entry's timer is due.
+    /// Handles an entry's expired timer.
     pub(crate) fn happening_due(&mut self, entry: u32, at: Instant) -> (CpuId, Irq) {
         self.outside.entries[entry as usize].due = at;
         (BOOT_CPU, Irq::Happening { entry, nth: 0 })
     }
 
-    /// Emits when the changes that follow were due, or that no more follow, as acts of nobody.
+    /// Emits when the changes that follow were due, or that no more follow, as acts without a task.
     pub(crate) fn tell_happening(&mut self, c: CpuId, entry: Option<u32>) {
         if self.out.wants(Class::ACTS) {
             let act = match entry {
@@ -66,7 +66,7 @@ impl Kernel {
         }
     }
 
-    /// Emits what an entry asks for with regard to one of its CPUs or tasks.
+    /// Emits the request of an entry to one of its CPUs or tasks.
     pub(crate) fn tell_asked(&mut self, entry: u32, member: Member) {
         let (task, request) = match (member, self.outside.change(entry)) {
             (Member::Cpu(cpu), Change::Online(_)) => (TaskId::IDLE, Request::Online(cpu)),
@@ -79,7 +79,7 @@ impl Kernel {
         self.tell_request(task, true, request);
     }
 
-    /// Everything that an entry asks for has been done.
+    /// Completes an entry, after everything that it requests has been done.
     pub(crate) fn done_happening(&mut self, c: CpuId, entry: u32) {
         self.forget_dead(entry);
         let e = &mut self.outside.entries[entry as usize];
@@ -88,7 +88,7 @@ impl Kernel {
         self.arm_again(entry, now);
     }
 
-    /// Arms the entry again, for the next moment of its grid after `now`.
+    /// Schedules the entry again, at the next multiple of its period after `now`.
     fn arm_again(&mut self, entry: u32, now: Instant) {
         let e = &self.outside.entries[entry as usize];
         let Some(every) = e.happening.every else { return };
@@ -100,7 +100,7 @@ impl Kernel {
         self.queue.push(next, timer_number::FIRST_HAPPENING + entry);
     }
 
-    /// Forgets dead tasks, so that they are not looked at again.
+    /// Forgets dead tasks, so that they are not visited again.
     pub(crate) fn forget_dead(&mut self, entry: u32) {
         let Some(spec) = self.outside.change(entry).spec() else { return };
         let tasks = &self.tasks;
@@ -108,7 +108,7 @@ impl Kernel {
         members.retain(|&task| tasks[task].state != State::Dead);
     }
 
-    /// One of `cpus` that is online, another one each time (`cpumask_any_and_distribute()`).
+    /// Returns an online CPU of `cpus`, a different one each time (`cpumask_any_and_distribute()`).
     pub(crate) fn any_online(&mut self, cpus: &CpuSet) -> Option<CpuId> {
         let usable = || cpus.iter().filter(|&c| self.cpus[c].online);
         let last = CpuId(self.outside.spread);

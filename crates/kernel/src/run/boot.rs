@@ -1,4 +1,4 @@
-//! Booting: from a machine, a workload and a scheduler's callbacks to a kernel at time zero.
+//! Boots: creates a kernel at time zero from a machine, a workload and a scheduler's callbacks.
 
 use crate::rules::tell_groups::has_groups_or_policies;
 use crate::state::bpf::iter::Cursors;
@@ -37,8 +37,8 @@ use keel_abi::{CoreId, CpuId, CpuSet, DsqId, Instant, Noise, Span, Topology, UPT
 use keel_trace::{Class, Meta};
 use std::collections::BTreeMap;
 
-/// What happens from outside during a run. A recording in which CPUs come and go already contains what the machine's own
-/// list does.
+/// Returns the changes from outside during a run. A recording in which CPUs go online or offline already contains the
+/// changes of the machine's own timeline.
 fn timeline<'a>(machine: &'a Machine, workload: &'a Workload) -> impl Iterator<Item = Happening> + 'a {
     let plugs = |entry: &Happening| matches!(entry.change, Change::Online(_) | Change::Offline(_));
     let is_told = workload.recorded.is_some() && workload.timeline.iter().any(plugs);
@@ -46,8 +46,8 @@ fn timeline<'a>(machine: &'a Machine, workload: &'a Workload) -> impl Iterator<I
     own.iter().chain(&workload.timeline).cloned()
 }
 
-/// How long the machine has been up when the run begins: a random time up to a minute longer than [`UPTIME`], since
-/// schedulers count seconds and longer periods by the clock.
+/// Returns how long the machine has been up when the run begins: a random time of at least [`UPTIME`] and less than
+/// twice that, because schedulers count seconds and longer periods by the clock.
 fn uptime(seed: u64) -> Span {
     const STREAM: u64 = u64::MAX - 1;
     UPTIME + Span::from_ns(Rng::new(seed, STREAM).below(UPTIME.as_ns()))
@@ -170,7 +170,7 @@ impl Kernel {
     }
 }
 
-/// The other CPUs of each CPU's core.
+/// Returns the other CPUs of each CPU's core.
 fn siblings(topology: &Topology) -> Vec<CpuSet> {
     let mut cores: BTreeMap<CoreId, CpuSet> = BTreeMap::new();
     for c in topology.iter() {
@@ -184,7 +184,7 @@ fn siblings(topology: &Topology) -> Vec<CpuSet> {
     topology.iter().map(others).collect()
 }
 
-/// The terms of each helper and kfunc on a machine.
+/// Returns the terms of each helper and kfunc on a machine.
 fn terms(insn_ps: u64, cpus: u32) -> Vec<crate::state::bpf::functions::Terms> {
     let words = u64::from(cpus.div_ceil(64));
     let price =

@@ -1,8 +1,8 @@
-//! The scheduling classes; higher ones are greater.
+//! The scheduling classes.
 
 use keel_abi::task::Policy;
 
-/// A class; higher ones are greater.
+/// A scheduling class. Higher classes compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum SchedClass {
@@ -18,8 +18,8 @@ pub(crate) enum SchedClass {
     Stop,
 }
 
-/// `rt_sched_class` and the others, by name and address: `/proc/kallsyms` shows them, and `p->sched_class` is one of
-/// them. The higher a class, the lower its address. Nothing can be read there.
+/// `rt_sched_class` and the others, by name and address. `/proc/kallsyms` shows them, and `p->sched_class` points to
+/// one of them. The higher the class, the lower its address. Nothing can be read there.
 pub const SCHED_CLASSES: [(&str, u64); 6] = [
     ("stop_sched_class", CLASSES_AT),
     ("dl_sched_class", CLASSES_AT + CLASS_BYTES),
@@ -29,12 +29,12 @@ pub const SCHED_CLASSES: [(&str, u64); 6] = [
     ("idle_sched_class", CLASSES_AT + 5 * CLASS_BYTES),
 ];
 
-/// The address of the kernel's read-only data, and the size of a class.
+/// The address of the classes in the kernel's read-only data, and the size of a class in bytes.
 const CLASSES_AT: u64 = 0xffff_ffff_8220_0000;
 const CLASS_BYTES: u64 = 0xd8;
 
 impl SchedClass {
-    /// The address of the class.
+    /// Returns the address of the class.
     pub(crate) fn address(self) -> u64 {
         let place = match self {
             Self::Stop => 0,
@@ -47,19 +47,19 @@ impl SchedClass {
     }
 }
 
-/// Which tasks the attached scheduler takes.
+/// The tasks that the attached scheduler takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// None: there is no scheduler, it is being enabled, or it is about to exit.
     Nobody,
     /// Tasks whose policy is SCHED_EXT (`SCX_OPS_SWITCH_PARTIAL`).
     Ext,
-    /// All but real-time tasks (`scx_switching_all`).
+    /// All tasks except real-time tasks (`scx_switching_all`).
     All,
 }
 
 impl Takes {
-    /// The class of a policy (`__setscheduler_class()`, `task_should_scx()`).
+    /// Returns the class of tasks with this policy (`__setscheduler_class()`, `task_should_scx()`).
     pub(crate) const fn class_of(self, policy: Policy) -> SchedClass {
         match (policy, self) {
             (Policy::Fifo(_) | Policy::RoundRobin(_), _) => SchedClass::Rt,

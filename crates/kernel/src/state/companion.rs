@@ -1,4 +1,4 @@
-//! Companions: tasks that exist before the scheduler is attached, and whose programs use its maps.
+//! Companions: tasks that exist before the scheduler is attached and whose programs use its maps.
 
 use crate::state::setup::{FIRST_PID, Setup};
 use keel_abi::companion::Companion;
@@ -13,25 +13,25 @@ pub struct Beside<W> {
     pub companion: Box<dyn Companion<W>>,
 }
 
-/// The pid that the companion with this number will get, so that it can be set before anything is loaded.
+/// Returns the pid that the companion with this number will get, so that it can be set before anything is loaded.
 pub const fn companion_pid(number: u32) -> Pid {
     Pid(FIRST_PID + 1 + number)
 }
 
-/// The task of the companion with this number: they come right after the kernel's first task.
+/// Returns the task of the companion with this number. Companions come right after the kernel's first task.
 pub(crate) const fn task_of(number: u32) -> TaskId {
     TaskId(1 + number)
 }
 
-/// Adds the companions' tasks to the workload, where none of them starts on its own. Their policy is `SCHED_EXT`: a
-/// scheduler's user-space half asks for it, so that the scheduler always schedules it.
+/// Adds the companions' tasks to the workload, in which none of them starts on its own. Their policy is `SCHED_EXT`, so
+/// that the scheduler always schedules them: a scheduler's user-space half requests that policy.
 pub(crate) fn add_specs<W>(setup: &mut Setup, companions: &[Beside<W>]) {
     let tasks = &mut setup.workload.tasks;
     let free = tasks.iter().map(|task| task.process).max().map_or(0, |most| most.saturating_add(1));
     for (number, beside) in companions.iter().enumerate() {
         tasks.push(TaskSpec {
             name: beside.name.clone(),
-            // It never reaches the second step, which says which CPUs it confines itself to.
+            // A companion never reaches the second step, which only records the CPUs that it confines itself to.
             steps: vec![Step::Accompany(number as u32), Step::Affinity(CpuSet::new())],
             process: free.saturating_add(number as u32),
             policy: Policy::Ext,

@@ -1,13 +1,13 @@
-//! Timers that wait for a CPU's tick.
+//! Deferrable timers, which wait for a tick of their CPU.
 
 use keel_abi::{Instant, TaskId};
 
-/// The deferrable timers of a CPU. Only sleeping tasks have any.
+/// The deferrable timers of a CPU. Only sleeping tasks have them.
 #[derive(Debug)]
 pub(crate) struct DeferrableTimers {
-    /// When each is due, in order, with its task and the number of the sleep that it ends.
+    /// Each timer's expiry, in order, with the timer's task and the number of the sleep that it ends.
     pub(crate) due: Vec<(Instant, TaskId, u32)>,
-    /// When the first is due; never if there is none.
+    /// When the first one expires; never if there is none.
     first_at: Instant,
 }
 
@@ -24,7 +24,7 @@ impl DeferrableTimers {
         self.first_at = self.due[0].0;
     }
 
-    /// Takes the first timer that is due at `now`.
+    /// Removes the first timer that has expired by `now`. Returns its task and the number of the sleep.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(TaskId, u32)> {
         if self.first_at > now {
             return None;

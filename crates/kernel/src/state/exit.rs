@@ -1,4 +1,4 @@
-//! How a scheduler ended, in the kernel's own words.
+//! The end of a scheduler, in the kernel's own words.
 
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant};
@@ -6,20 +6,20 @@ use keel_abi::{CpuId, Instant};
 /// The end of a scheduler (`struct scx_exit_info`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// How.
+    /// Why the scheduler ended.
     pub kind: ExitKind,
     /// The code that `scx_bpf_exit()` gave, or 0.
     pub code: i64,
     /// The details, such as `non-existent DSQ 0x2a`.
     pub message: String,
-    /// The CPU that noticed it.
+    /// The CPU that detected it.
     pub cpu: CpuId,
-    /// When.
+    /// When it ended.
     pub at: Instant,
 }
 
 impl Exit {
-    /// The kernel's line: the reason, with details in brackets.
+    /// Returns the kernel's line: the reason, with details in parentheses.
     pub fn sentence(&self) -> String {
         match self.message.is_empty() {
             true => self.kind.reason().to_owned(),

@@ -1,13 +1,13 @@
-//! The callbacks, kfuncs and helpers that exist, and how close each is to Linux 7.2's.
+//! Lists the callbacks, kfuncs and helpers, and how close each is to Linux 7.2's.
 //!
-//! The supported ones come from the tables that implement them; this file lists only those that differ, and those that
+//! The supported ones come from the tables that implement them. This file only lists those that differ, and those that
 //! current schedulers use but keel lacks.
 
 use crate::state::bpf::functions::functions;
 use keel_abi::feature::{Feature, FeatureKind};
 use keel_abi::scx::Op;
 
-/// Callbacks that differ.
+/// Supported callbacks that differ from the kernel's.
 const CALLBACKS: &[(&str, &str)] = &[
     ("yield", "gets no target task: no task yields to a certain other one"),
     ("dump", "never called: there are no dumps"),
@@ -15,14 +15,14 @@ const CALLBACKS: &[(&str, &str)] = &[
     ("dump_task", "never called: there are no dumps"),
 ];
 
-/// Callbacks that are not called.
+/// Callbacks that are never called.
 const ABSENT_CALLBACKS: &[(&str, &str)] = &[
     ("core_sched_before", "accepted, never called: there is no core scheduling"),
     ("sub_attach", "accepted in a sched_ext_ops_cid, never called: there are no sub-schedulers"),
     ("sub_detach", "like sub_attach"),
 ];
 
-/// Functions that differ.
+/// Supported functions that differ from the kernel's.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("scx_bpf_now", "the time of the call; in the kernel it may be as old as the runqueue's clock"),
     ("scx_bpf_dump_bstr", "accepted and dropped"),
@@ -86,19 +86,19 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("bpf_perf_event_read_value", "ENOENT: no event is ever open"),
 ];
 
-/// Kfuncs that some scheduler uses and keel lacks.
+/// Kfuncs that some schedulers use and keel lacks.
 const ABSENT_KFUNCS: &[(&str, &str)] = &[
     ("bpf_iter_css_new", "including _next and _destroy"),
     ("bpf_list_push_front_impl", "and all other list functions, and further functions on trees"),
 ];
 
-/// Helpers that some scheduler uses and keel lacks.
+/// Helpers that some schedulers use and keel lacks.
 const ABSENT_HELPERS: &[(&str, &str)] = &[
     ("bpf_perf_event_output", "the kernel doesn't offer it to schedulers, either"),
     ("bpf_ringbuf_reserve_dynptr", "including the functions that submit and discard it"),
 ];
 
-/// All of them, supported or known to be missing.
+/// Returns all features, whether supported or known to be missing.
 pub fn features() -> Vec<Feature> {
     let never = |name: &&str| ABSENT_CALLBACKS.iter().all(|(absent, _)| absent != name);
     let ops = Op::ALL.iter().map(|op| op.name()).filter(never);

@@ -1,4 +1,4 @@
-//! The flags of the core scheduler that reach callbacks: `DEQUEUE_*`, and `ENQUEUE_*` with the same bits.
+//! Flags of the core scheduler that are passed to callbacks: `DEQUEUE_*`, and `ENQUEUE_*` with the same values.
 
 /// `DEQUEUE_SAVE`, `ENQUEUE_RESTORE`.
 pub(crate) const SAVE_RESTORE: u64 = 2;

@@ -1,4 +1,4 @@
-//! A CPU's requested and actual frequency.
+//! The requested and the current frequency of a CPU.
 
 use crate::state::machine::PERF_ONE;
 use keel_abi::Instant;
@@ -14,7 +14,7 @@ pub(crate) struct Perf {
     pub(crate) decided: Option<Instant>,
     /// The current frequency.
     pub(crate) cur: u64,
-    /// How often it has gone idle, and how often when the governor last ran.
+    /// How often the CPU has gone idle, and how often when the governor last ran.
     pub(crate) idle_calls: u64,
     pub(crate) seen_idle_calls: u64,
 }

@@ -1,10 +1,10 @@
-//! The places of the kernel to which tracing programs are attached.
+//! The points of the kernel that tracing programs can be attached to.
 //!
-//! A program is never called if the simulated kernel never reaches its place.
+//! A program is never called if the simulated kernel never reaches its point.
 
 use keel_abi::bpf::{Ea, Entry};
 
-/// A place that can be traced.
+/// A point that can be traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Point {
     /// `trace_sched_switch()`: `__schedule()`, with the runqueue locked.
@@ -17,18 +17,18 @@ pub(crate) enum Point {
     TaskRename,
     /// `trace_cgroup_attach_task()`: a thread or a process has moved.
     CgroupAttachTask,
-    /// `trace_irq_handler_entry()` and similar ones, and `trace_cpu_idle()`: here, interrupts and idle states only take
-    /// time.
+    /// `trace_irq_handler_entry()` and similar points, and `trace_cpu_idle()`: here, interrupts and idle states only
+    /// take time.
     Interrupts,
     /// `trace_cgroup_mkdir()`: a cgroup can be found from now on.
     CgroupMkdir,
-    /// `trace_cgroup_rmdir()`: it can't any more, and is about to go offline.
+    /// `trace_cgroup_rmdir()`: it can no longer be found, and is about to go offline.
     CgroupRmdir,
-    /// `cpuset_write_resmask()`: cpusets stay as they are.
+    /// `cpuset_write_resmask()`: cpusets never change.
     CpusetWrite,
 }
 
-/// Their names in libbpf's sections.
+/// The points by name, as in libbpf's sections.
 pub(crate) const NAMES: [(&str, Point); 13] = [
     ("tp_btf/sched_switch", Point::SchedSwitch),
     ("fentry/scx_tick", Point::ScxTick),
@@ -45,16 +45,16 @@ pub(crate) const NAMES: [(&str, Point); 13] = [
     ("fentry/cpuset_write_resmask", Point::CpusetWrite),
 ];
 
-/// Who traces what, in the order of attaching.
+/// The attached programs of each point, in the order in which they were attached.
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
     pub(crate) by_point: [Vec<Entry>; NAMES.len()],
-    /// Where programs find a cgroup's path (`trace_cgroup_path`), once one has been called.
+    /// The address at which programs find a cgroup's path (`trace_cgroup_path`), once one has been called.
     pub(crate) path_at: Option<Ea>,
 }
 
 impl Hooks {
-    /// Is anything attached there?
+    /// Returns whether a program is attached to the point.
     #[inline]
     pub(crate) fn traces(&self, point: Point) -> bool {
         !self.by_point[point as usize].is_empty()

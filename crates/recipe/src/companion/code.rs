@@ -1,17 +1,18 @@
-//! What a script is compiled to: operations of a small stack machine.
+//! The operations that a script is compiled to, for a small stack machine.
 
 use super::layout::Layout;
 
 /// A system call on a map. Its arguments and results are in the map's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// Takes an element out: the next of a queue, stack or ring buffer; of other maps the one whose key the record has.
+    /// Removes an element and returns it: the next one of a queue, stack or ring buffer; in other maps, the one with
+    /// the record's key.
     Take,
     /// Puts the record into the map.
     Put,
-    /// Reads the element whose key the record has; of a queue or stack, the next one, which stays.
+    /// Reads the element with the record's key; in a queue or stack, the next one, which stays.
     Get,
-    /// Deletes the element whose key the record has.
+    /// Deletes the element with the record's key.
     Delete,
 }
 
@@ -27,7 +28,7 @@ impl Call {
     }
 }
 
-/// Two numbers to one. Overflow wraps; by 0 nothing is divided, and 0 comes out, as of BPF.
+/// Combines two numbers. Overflow wraps, and dividing by 0 gives 0, as in BPF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Two {
     Add,
@@ -74,18 +75,18 @@ impl Two {
     }
 }
 
-/// One operation. Numbers are places in the program's tables.
+/// An operation. Numbers are indices into the program's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Push(i64),
     Drop,
-    /// Once more what is on top.
+    /// Duplicates the top of the stack.
     Again,
     Load(usize),
     Store(usize),
-    /// A key to the table's value; 0 where it has none.
+    /// Replaces a key by the table's value for it, or 0 if there is none.
     Element(usize),
-    /// A key, and a value that the table has for it from now on.
+    /// Takes a key and its new value in the table.
     SetElement(usize),
     Field {
         map: usize,
@@ -99,27 +100,27 @@ pub(crate) enum Op {
     Variable(usize),
     SetVariable(usize),
     Two(Two),
-    /// 1 for 0, else 0.
+    /// 1 for 0, otherwise 0.
     Not,
     Jump(usize),
     JumpIfZero(usize),
-    /// 1 where the call did something, else 0.
+    /// 1 if the call had an effect, otherwise 0.
     Call(Call, usize),
-    /// A rank and a value, into a list: behind what has the same rank.
+    /// Inserts a rank and a value into a list, after values of equal rank.
     Insert(usize),
-    /// Before it.
+    /// The same, but before values of equal rank.
     InsertBefore(usize),
-    /// The value of the least rank; 0 where the list is empty.
+    /// The value with the lowest rank; 0 if the list is empty.
     First(usize),
-    /// The least rank; 0 where the list is empty.
+    /// The lowest rank; 0 if the list is empty.
     Rank(usize),
-    /// Takes the first value out.
+    /// Removes the first value.
     Remove(usize),
-    /// How many values a list has.
+    /// The number of values in a list.
     Count(usize),
     /// The clock, in nanoseconds.
     Now,
-    /// A text, with as many numbers as it has gaps.
+    /// Prints a text with as many numbers as it has gaps.
     Print {
         text: usize,
         numbers: usize,
@@ -127,7 +128,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Returns how many plain operations it is worth: a search in a sorted structure is some more than one.
+    /// Returns its cost in plain operations. A search in a sorted structure costs more than one.
     pub(crate) const fn price(self) -> u64 {
         match self {
             Self::Element(_) | Self::SetElement(_) | Self::Insert(_) | Self::InsertBefore(_) => 20,
@@ -137,18 +138,18 @@ impl Op {
     }
 }
 
-/// A script, compiled.
+/// A compiled script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     pub(crate) ops: Vec<Op>,
-    /// The maps that it talks to, and what goes through them.
+    /// The maps that it uses, and the layout of their data.
     pub maps: Vec<Layout>,
-    /// Which calls it makes, on which map, by its place in `maps`; each once.
+    /// The calls that it makes, each once, with the index of their map in `maps`.
     pub calls: Vec<(Call, usize)>,
     /// The object's global variables that it reads or writes.
     pub variables: Vec<String>,
     pub(crate) texts: Vec<String>,
-    /// Values of its own variables to begin with.
+    /// The initial values of its own variables.
     pub(crate) own: Vec<i64>,
     pub(crate) tables: usize,
     pub(crate) lists: usize,

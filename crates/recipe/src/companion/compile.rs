@@ -21,11 +21,11 @@ use std::collections::BTreeMap;
 
 /// How deep blocks and values may be nested.
 const DEEPEST: u32 = 64;
-/// What names the object's global variables.
+/// The name for the object's global variables.
 const OBJECT: &str = "object";
 const KEYWORDS: &[&str] = &["while", "repeat", "if", "else", "break", OBJECT];
 
-/// Compiles a script; `set` are its own variables that have a value to begin with.
+/// Compiles a script. `set` contains its own variables that have an initial value.
 pub(crate) fn compile(script: &str, maps: Vec<Layout>, set: &[(String, i64)]) -> Result<Program, Wrong> {
     let mut compiler = Compiler {
         tokens: tokens(script)?,
@@ -52,7 +52,7 @@ pub(crate) fn compile(script: &str, maps: Vec<Layout>, set: &[(String, i64)]) ->
 #[derive(Default)]
 struct Names {
     known: BTreeMap<String, usize>,
-    /// The line where one was first used that nothing has set yet.
+    /// The line in which a name was first used without having been set.
     unset: BTreeMap<String, usize>,
 }
 
@@ -93,7 +93,7 @@ struct Compiler<'a> {
     own: Names,
     tables: Names,
     lists: Names,
-    /// For each loop that is open the jumps that lead out of it.
+    /// For each open loop, the jumps that lead out of it.
     breaks: Vec<Vec<usize>>,
     depth: u32,
 }
@@ -136,7 +136,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Returns the present token, for messages.
+    /// Returns the current token, for messages.
     fn described(&self) -> String {
         match self.peek() {
             Some(Token::Name(name)) => name.to_owned(),
@@ -162,7 +162,7 @@ impl<'a> Compiler<'a> {
         self.program.ops.len() - 1
     }
 
-    /// Lets a jump lead to what comes next.
+    /// Makes a jump lead to what comes next.
     fn land(&mut self, jump: usize) {
         let here = self.program.ops.len();
         match &mut self.program.ops[jump] {
@@ -218,7 +218,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// A loop's block, the jump back to its beginning, and the way out.
+    /// Compiles a loop's block, the jump back to its beginning, and the way out.
     fn looped(&mut self, begin: usize, out: usize) -> Result<(), Wrong> {
         self.breaks.push(vec![out]);
         self.block()?;
@@ -236,7 +236,7 @@ impl<'a> Compiler<'a> {
         self.looped(begin, out)
     }
 
-    /// The turns that are left are counted in a variable that no script can name.
+    /// Compiles a `repeat` loop. The remaining iterations are counted in a variable that no script can name.
     fn repeat_loop(&mut self) -> Result<(), Wrong> {
         self.value()?;
         let left = self.own.set(&format!("repeat {}", self.at));
@@ -304,7 +304,7 @@ impl<'a> Compiler<'a> {
         });
     }
 
-    /// Compiles a place that is assigned a value. The key of a table's element is left on the stack.
+    /// Compiles the target of an assignment. The key of a table's element stays on the stack.
     fn place(&mut self, name: &str) -> Result<Place, Wrong> {
         if self.takes(".") {
             return self.member(name);
@@ -320,7 +320,7 @@ impl<'a> Compiler<'a> {
         Ok(Place::Element(self.tables.set(name)))
     }
 
-    /// Returns the name after the point: a global variable of the object, or a field of a map's record.
+    /// Compiles the name after a dot: a global variable of the object, or a field of a map's record.
     fn member(&mut self, name: &str) -> Result<Place, Wrong> {
         let line = self.line();
         let member = self.name()?;

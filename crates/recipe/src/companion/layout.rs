@@ -1,9 +1,9 @@
-//! The data in a map: integers as C lays them out.
+//! The layout of the data in a map: integers as C lays them out.
 
-/// Fields of a record at most.
+/// The maximum number of fields in a record.
 const MOST_FIELDS: usize = 256;
 
-/// A record's field.
+/// A field of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) name: String,
@@ -13,36 +13,36 @@ pub(crate) struct Field {
     signed: bool,
 }
 
-/// What one map takes and gives. A record is a key, where the map has one, and a value behind it.
+/// The layout of one map's records. A record is a key, if the map has one, followed by a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The map.
     pub map: String,
-    /// The size of the key in bytes. 0 if there is no key.
+    /// The size of the key in bytes; 0 if there is no key.
     pub key_bytes: usize,
-    /// Bytes of the value.
+    /// The size of the value in bytes.
     pub value_bytes: usize,
     fields: Vec<Field>,
 }
 
-/// Why a field cannot be.
+/// Why a field is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// It is not written as one.
+    /// It has the wrong form.
     #[error(
         "a field is written like \"u64 runtime\", with u8, u16, u32, u64, s8, s16, s32 or s64; not {0:?}"
     )]
     Field(String),
-    /// There are too many.
+    /// There are too many fields.
     #[error("it has more than {MOST_FIELDS} fields")]
     TooMany,
-    /// Two have the same name.
+    /// Two fields have the same name.
     #[error("it has two fields {0}")]
     Twice(String),
 }
 
 impl Layout {
-    /// Lays fields out, each at a multiple of its size, the whole filled up to a multiple of the largest.
+    /// Lays out fields, each at a multiple of its size. The total size is rounded up to a multiple of the largest.
     ///
     /// # Errors
     /// [`LayoutError`].
@@ -74,7 +74,7 @@ impl Layout {
         Ok(at.next_multiple_of(most))
     }
 
-    /// Bytes of a record.
+    /// Returns the size of a record in bytes.
     pub fn bytes(&self) -> usize {
         self.key_bytes + self.value_bytes
     }
@@ -94,7 +94,7 @@ impl Layout {
     }
 }
 
-/// Returns an integer of at most 8 bytes.
+/// Reads an integer of at most 8 bytes.
 pub(crate) fn read(bytes: &[u8], signed: bool) -> i64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);

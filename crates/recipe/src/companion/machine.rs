@@ -1,22 +1,22 @@
-//! Executes a companion's program up to its next interaction, repeatedly.
+//! Executes a companion's program, from one interaction to the next.
 
 use super::code::{Call, Op, Program};
 use std::collections::BTreeMap;
 
-/// Elements of its tables and values of its lists that a companion may have at a time.
+/// The maximum number of table elements and list values that a companion can have at a time.
 pub const MOST_KEPT: usize = 1 << 20;
-/// The most work at one go, in operations.
+/// The maximum amount of work without a pause, in operations.
 const MOST_WORK: u64 = 4096;
 
-/// Whatever a companion talks to: the object's maps and variables, and the clock. `map` and `variable` are places
-/// in the lists of its [`Program`].
+/// What a companion interacts with: the object's maps and variables, and the clock. `map` and `variable` are indices
+/// into the lists of its [`Program`].
 pub trait Door {
-    /// Makes a system call on a map. `record` has the layout that the program defines. Returns false if it did nothing,
-    /// for any reason.
+    /// Makes a system call on a map. `record` has the layout that the program defines. Returns false if the call had no
+    /// effect, for any reason.
     fn call(&mut self, call: Call, map: usize, record: &mut [u8]) -> bool;
     /// Returns the value of a global variable.
     fn variable(&mut self, variable: usize) -> i64;
-    /// Sets one.
+    /// Sets the value of a global variable.
     fn set_variable(&mut self, variable: usize, value: i64);
     /// Returns the clock that BPF programs see, in nanoseconds.
     fn now_ns(&mut self) -> u64;
@@ -27,19 +27,19 @@ pub trait Door {
 /// The point at which a companion pauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// It has executed this many operations. It continues when these have taken their time.
+    /// It has executed this many operations, and continues when they have taken their time.
     Worked(u64),
     /// It has made a system call on a map.
     Called(Call),
     /// It has printed a line.
     Printed,
-    /// The round is over.
+    /// The round has ended.
     Round,
-    /// It cannot continue. The text contains the reason.
+    /// It cannot continue, for this reason.
     Failed(String),
 }
 
-/// A companion at work.
+/// A companion in execution.
 #[derive(Clone, Debug)]
 pub struct Machine {
     program: Program,
@@ -47,15 +47,15 @@ pub struct Machine {
     stack: Vec<i64>,
     own: Vec<i64>,
     tables: Vec<BTreeMap<i64, i64>>,
-    /// By rank, and where that is the same by when they came.
+    /// The values by rank and, for equal ranks, in the order of insertion.
     lists: Vec<BTreeMap<(i64, i64), i64>>,
-    /// How many values have come.
+    /// The number of values inserted so far.
     age: i64,
     records: Vec<Vec<u8>>,
 }
 
 impl Machine {
-    /// Creates a machine that begins its first round.
+    /// Creates a companion that begins its first round.
     pub fn new(program: &Program) -> Self {
         Self {
             at: 0,
@@ -69,8 +69,8 @@ impl Machine {
         }
     }
 
-    /// Continues to the next pause. What others can see is done at the beginning of a piece, so that whatever was
-    /// worked before can take its time.
+    /// Continues to the next pause. Effects that others can see happen at the beginning of a piece, so that the work
+    /// before them can take its time.
     pub fn go_on(&mut self, door: &mut dyn Door) -> Pause {
         let mut worked = 0;
         loop {
@@ -173,7 +173,7 @@ impl Machine {
         self.stack.pop().expect("the compiler balances the stack")
     }
 
-    /// Returns the two on top, the lower one first.
+    /// Pops the two topmost numbers. Returns the lower one first.
     fn two(&mut self) -> (i64, i64) {
         let b = self.pop();
         (self.pop(), b)
@@ -187,7 +187,7 @@ impl Machine {
     }
 }
 
-/// Returns a text with its gaps filled.
+/// Fills the gaps of a text.
 fn filled(text: &str, numbers: &[i64]) -> String {
     let mut parts = text.split("{}");
     let mut line = parts.next().unwrap_or_default().to_owned();

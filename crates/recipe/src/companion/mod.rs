@@ -1,8 +1,8 @@
-//! A companion: the user-space half of a scheduler that stays beside it, as a script.
+//! Companions: a companion is the user-space half of a scheduler, as a script that keeps running beside it.
 //!
-//! Once per round it talks to the object through its maps and global variables, and then gives up the CPU. [`tokens`]
-//! splits a script into tokens, [`compile`] turns them into a [`Program`], and [`Machine`] executes it piece by piece
-//! through a [`Door`], which is the same for a task of a simulated kernel and a thread beside a real one.
+//! Once per round, it interacts with the object through its maps and global variables, and then gives up the CPU.
+//! [`tokens`] splits a script into tokens, [`compile`] turns them into a [`Program`], and [`Machine`] executes it piece
+//! by piece through a [`Door`], whether as a task of a simulated kernel or as a thread beside a real one.
 
 mod code;
 mod compile;
@@ -35,15 +35,15 @@ pub enum Rest {
 pub struct Companion {
     /// Its task's name.
     pub name: String,
-    /// The object's variable that is set to its pid, before the object is loaded.
+    /// The object's variable that is set to the companion's pid before the object is loaded.
     pub pid: Option<String>,
-    /// After each round.
+    /// How it gives up the CPU after each round.
     pub rest: Rest,
     /// What it does in each round.
     pub program: Program,
 }
 
-/// What is wrong with a script: the line within it, from 1, and why.
+/// An error in a script: the line within the script, counted from 1, and what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) line: usize,

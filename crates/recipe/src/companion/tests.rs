@@ -47,7 +47,7 @@ fn maps() -> Vec<Layout> {
     ]
 }
 
-/// Rounds of a script, and their results.
+/// Runs a number of rounds of a script. Returns their results.
 fn rounds(script: &str, mut desk: Desk, rounds: usize) -> (Desk, Vec<Pause>) {
     let program = compile(script, maps(), &[("seven".to_owned(), 7)]).unwrap();
     let mut machine = Machine::new(&program);

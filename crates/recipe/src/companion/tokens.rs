@@ -1,8 +1,8 @@
-//! From a script's text to tokens.
+//! Splits a script's text into tokens.
 
 use super::Wrong;
 
-/// The most bytes of a script.
+/// The maximum size of a script in bytes.
 const LONGEST: usize = 1 << 16;
 
 /// A token of a script.
@@ -14,13 +14,13 @@ pub(super) enum Token<'a> {
     Sign(&'static str),
 }
 
-/// Signs, longer ones before those that they begin with.
+/// Signs. Longer ones come before those that they begin with.
 const SIGNS: &[&str] = &[
     "+=", "-=", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "+", "-", "*", "/", "%", "<", ">", "=", "!",
     "&", "|", "(", ")", "[", "]", "{", "}", ",", ".",
 ];
 
-/// Returns whether it is a name, as in scripts and C.
+/// Returns whether the text is a name in scripts and in C.
 pub(super) fn is_name(text: &str) -> bool {
     let first = text.bytes().next();
     first.is_some_and(|b| !b.is_ascii_digit()) && text.bytes().all(is_part)
@@ -30,7 +30,7 @@ fn is_part(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
-/// Takes a script apart; each token comes with its line.
+/// Splits a script into tokens, each with its line.
 pub(super) fn tokens(script: &str) -> Result<Vec<(usize, Token<'_>)>, Wrong> {
     if script.len() > LONGEST {
         return Err(Wrong { line: 1, why: format!("it has more than {LONGEST} bytes") });
@@ -47,7 +47,7 @@ pub(super) fn tokens(script: &str) -> Result<Vec<(usize, Token<'_>)>, Wrong> {
     Ok(tokens)
 }
 
-/// Returns the first token, and its bytes.
+/// Returns the first token and its length in bytes.
 fn token(text: &str) -> Result<(Token<'_>, usize), String> {
     let bytes = text.as_bytes();
     if is_part(bytes[0]) {

@@ -1,4 +1,4 @@
-//! Companions of a recipe.
+//! Reads the companions of a recipe.
 
 use super::name::Name;
 use super::{LONGEST_MS, Plan};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 
-/// The maximum number of companions of a recipe.
+/// The maximum number of companions in a recipe.
 const MOST: usize = 64;
 
 /// A companion as written in the file.
@@ -70,7 +70,8 @@ impl Plan<'_> {
         Ok(Companion { name, pid: table.pid.as_deref().map(str::to_owned), rest, program })
     }
 
-    /// TOML leaves out the newline right after the quotes that begin a text of several lines.
+    /// Returns whether the text begins on the next line: TOML drops a newline right after the opening quotes of a
+    /// multi-line text.
     fn begins_below(&self, span: &Range<usize>) -> bool {
         let written = self.text.text.get(span.clone()).unwrap_or_default();
         written.starts_with("'''\n") || written.starts_with("\"\"\"\n")

@@ -1,13 +1,13 @@
-//! Names in a recipe. Errors and tables show them, so each fits on one line.
+//! Names in a recipe. Errors and tables show them, so each has to fit on one line.
 
 use serde::Deserialize;
 use std::fmt;
 use std::ops::Deref;
 
-/// The maximum size of a name in bytes: a variable's may be a path to a member.
+/// The maximum size of a name in bytes. A variable's name can be the path to a member.
 const MOST: usize = 256;
 
-/// The name of an item in the object, of a queue or a companion.
+/// The name of an item in the object, of a queue, or of a companion.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Name(String);

@@ -1,4 +1,4 @@
-//! Tasks create, change and remove cgroups. Each of these acts holds `cgroup_mutex`.
+//! Steps in which tasks create, change and remove cgroups. Each of them holds `cgroup_mutex`.
 
 use crate::paths::sim::Sim;
 use crate::state::cgroup::Number;
@@ -11,7 +11,7 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// [`CgroupFrame::Act`].
+    /// Runs [`CgroupFrame::Act`].
     pub(crate) fn act_on_cgroup(&mut self, c: CpuId, task: TaskId, step: u32) {
         if !self.k.lock_cgroups(c) {
             return self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step }));
@@ -39,7 +39,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Cgroup(frame));
     }
 
-    /// `cgroup_mkdir()`, as far as `scx_tg_online()`.
+    /// `cgroup_mkdir()`, up to `scx_tg_online()`.
     fn make_cgroup(&mut self, c: CpuId, id: CgroupId) {
         if self.k.cgroups.present(id).is_some() {
             return;
@@ -52,7 +52,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`CgroupFrame::Made`]: after an error the cgroup does not exist.
+    /// Runs [`CgroupFrame::Made`]. If the callback failed, the cgroup does not exist.
     pub(crate) fn made_cgroup(&mut self, c: CpuId, number: Number) {
         let answer = self.k.this_cpu().returned as i32;
         if answer != 0 {
@@ -65,8 +65,7 @@ impl<E: Engine> Sim<E> {
         self.tell_tracers(Point::CgroupMkdir, number, (TaskId::IDLE, false));
     }
 
-    /// `cgroup_rmdir()`: the cgroup can no longer be found when `ops.cgroup_exit` runs
-    /// (`scx_tg_offline()`).
+    /// `cgroup_rmdir()`. By the time `ops.cgroup_exit` runs (`scx_tg_offline()`), the cgroup can no longer be found.
     fn remove_cgroup(&mut self, c: CpuId, number: Number) {
         let group = &self.k.cgroups[number];
         if group.tasks > 0 || !group.children.is_empty() {
@@ -82,7 +81,7 @@ impl<E: Engine> Sim<E> {
         self.offline_cgroup(c, number, is_told);
     }
 
-    /// [`CgroupFrame::Offline`].
+    /// Runs [`CgroupFrame::Offline`].
     pub(crate) fn offline_cgroup(&mut self, c: CpuId, number: Number, is_told: bool) {
         self.then(CgroupFrame::Removed { number });
         if is_told {
@@ -90,12 +89,12 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`CgroupFrame::Removed`].
+    /// Runs [`CgroupFrame::Removed`].
     pub(crate) fn removed_cgroup(&mut self, number: Number) {
         self.k.let_cgroup_go(self.vm.world(), number);
     }
 
-    /// `scx_group_set_weight()`; an idle cgroup's weight cannot be set (`sched_group_set_shares()`).
+    /// `scx_group_set_weight()`. The weight of an idle cgroup cannot be set (`sched_group_set_shares()`).
     fn weigh_cgroup(&mut self, c: CpuId, number: Number, weight: u32) {
         let group = &self.k.cgroups[number];
         let (ea, differs) = (group.ea, group.weight != weight);
@@ -108,7 +107,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// `scx_group_set_idle()`, which notifies even when nothing changed.
+    /// `scx_group_set_idle()`, which calls the scheduler even if nothing changed.
     fn idle_cgroup(&mut self, c: CpuId, number: Number, idle: bool) {
         let ea = self.k.cgroups[number].ea;
         self.then(CgroupFrame::Idled { number, idle });

@@ -1,6 +1,7 @@
-//! Cgroups when a scheduler is enabled or disabled: `scx_cgroup_init()` and `scx_cgroup_exit()`.
+//! Initializes cgroups when a scheduler is enabled, and exits them when it is disabled: `scx_cgroup_init()` and
+//! `scx_cgroup_exit()`.
 //!
-//! Parents are initialized before their children, and all cgroups before any task; at the end children exit before
+//! Parents are initialized before their children, and all cgroups before any task. On disable, children exit before
 //! their parents, again all before any task.
 
 use crate::paths::sim::Sim;
@@ -25,7 +26,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::CgroupExit, TaskId::IDLE, &[ea.0]);
     }
 
-    /// [`CgroupFrame::Enable`]: the next cgroup; the tasks follow after the last one.
+    /// Runs [`CgroupFrame::Enable`]: initializes the next cgroup. After the last one it continues with the tasks.
     pub(crate) fn enable_cgroup(&mut self, c: CpuId, place: u32) {
         if place == 0 {
             self.k.cgroups.walk = self.k.cgroups.pre_order();
@@ -38,7 +39,7 @@ impl<E: Engine> Sim<E> {
         self.init_cgroup(c, number);
     }
 
-    /// [`CgroupFrame::Enabled`]: an error ends the scheduler. The kernel's message contains it as it was returned.
+    /// Runs [`CgroupFrame::Enabled`]. An error ends the scheduler; the kernel's message contains the value as returned.
     pub(crate) fn enabled_cgroup(&mut self, c: CpuId, number: Number, place: u32) {
         let answer = self.k.this_cpu().returned as i32;
         if answer != 0 {
@@ -48,7 +49,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Enable { place: place + 1 }));
     }
 
-    /// [`CgroupFrame::Disable`]: the next initialized cgroup; the tasks follow after the last one.
+    /// Runs [`CgroupFrame::Disable`]: exits the next initialized cgroup. After the last one the tasks follow.
     pub(crate) fn disable_cgroup(&mut self, c: CpuId, place: u32) {
         if place == 0 {
             self.k.cgroups.enabled = false;

@@ -1,4 +1,4 @@
-//! The cgroup paths, which call back into the scheduler with the mutex held.
+//! The cgroup paths, which call the scheduler's callbacks with `cgroup_mutex` held.
 
 pub(crate) mod act;
 pub(crate) mod enable;

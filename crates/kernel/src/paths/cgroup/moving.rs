@@ -1,5 +1,5 @@
-//! Moving tasks between cgroups: the scheduler is asked about all of them first (`scx_cgroup_can_attach()`), then
-//! each is moved as `sched_move_task()` does it, off its runqueue and back.
+//! Moves tasks between cgroups. The scheduler is first asked about all of them (`scx_cgroup_can_attach()`); then each
+//! is moved as in `sched_move_task()`: it is dequeued, changed and enqueued again.
 
 use crate::paths::sim::Sim;
 use crate::state::cgroup::Number;
@@ -13,7 +13,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, deq};
 use keel_abi::{CpuId, TaskId};
 
-/// `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK`, which equal `ENQUEUE_RESTORE` and so on.
+/// `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK`. The corresponding `ENQUEUE_*` flags have the same values.
 const SAVE_MOVE: u64 = 2 | 4 | 8;
 
 const LEAVES: u64 = SAVE_MOVE | deq::SCHED_CHANGE;
@@ -29,7 +29,7 @@ impl<E: Engine> Sim<E> {
         self.push(CgroupFrame::Prepare { task, to, whole, from: 0 });
     }
 
-    /// [`CgroupFrame::Prepare`]: `ops.cgroup_prep_move` for the next task that is not there yet.
+    /// Runs [`CgroupFrame::Prepare`]: calls `ops.cgroup_prep_move` for the next task that is not in the cgroup yet.
     pub(crate) fn prepare_move(&mut self, c: CpuId, task: TaskId, to: Number, whole: bool, from: u32) {
         let Some(mover) = self.k.next_mover(task, whole, from) else {
             return self.commit_move(task, to, whole);
@@ -50,7 +50,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, op, task, &[ea.0, from.0, to.0]);
     }
 
-    /// [`CgroupFrame::Prepared`]: if the scheduler rejects one task, none moves.
+    /// Runs [`CgroupFrame::Prepared`]. If the scheduler rejects one task, none moves.
     pub(crate) fn prepared_move(&mut self, c: CpuId, task: TaskId, to: Number, whole: bool, mover: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
         if answer != 0 {
@@ -62,7 +62,7 @@ impl<E: Engine> Sim<E> {
         self.push(CgroupFrame::Prepare { task, to, whole, from: mover.0 + 1 });
     }
 
-    /// [`CgroupFrame::Cancel`]: `ops.cgroup_cancel_move` for the tasks that `ops.cgroup_prep_move` accepted.
+    /// Runs [`CgroupFrame::Cancel`]: calls `ops.cgroup_cancel_move` for the tasks that `ops.cgroup_prep_move` accepted.
     pub(crate) fn cancel_move(&mut self, c: CpuId, to: Number, place: u32) {
         let Some(&(mover, was, _)) = self.k.cgroups.moving.get(place as usize) else {
             return self.k.cgroups.moves_process = false;
@@ -73,9 +73,9 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// `cgroup_migrate_execute()`: all tasks get new css_sets before the first is moved between task groups.
+    /// `cgroup_migrate_execute()`: all tasks get their new css_sets before the first one changes its task group.
     fn commit_move(&mut self, task: TaskId, to: Number, whole: bool) {
-        // When all have moved.
+        // Runs after all have moved.
         let leader = if whole { self.k.leader_of(task) } else { task };
         self.tell_tracers(Point::CgroupAttachTask, to, (leader, whole));
         for at in 0..self.k.cgroups.moving.len() {
@@ -85,7 +85,7 @@ impl<E: Engine> Sim<E> {
         self.push(CgroupFrame::Attach { place: 0 });
     }
 
-    /// [`CgroupFrame::Attach`].
+    /// Runs [`CgroupFrame::Attach`].
     pub(crate) fn attach(&mut self, place: u32) {
         let Some(&(mover, _, to)) = self.k.cgroups.moving.get(place as usize) else {
             return self.k.cgroups.moves_process = false;
@@ -95,14 +95,14 @@ impl<E: Engine> Sim<E> {
         self.push(CgroupFrame::Move { task: mover, to, rq });
     }
 
-    /// [`CgroupFrame::Move`]: off its runqueue first, if it is on one.
+    /// Runs [`CgroupFrame::Move`]: dequeues the task if it is on a runqueue.
     pub(crate) fn move_task(&mut self, c: CpuId, task: TaskId, to: Number, rq: CpuId) {
         if !self.k.lock_rq(c, rq) {
             return self.push(CgroupFrame::Move { task, to, rq });
         }
         let t = &self.k.tasks[task];
         if t.busy || t.cpu != rq {
-            // It is just being woken or moved, under its `pi_lock`.
+            // The task is being woken or moved, and its `pi_lock` is held.
             self.k.unlock_rq(c, rq);
             self.k.charge_ns(c, SPIN_NS);
             let rq = self.k.tasks[task].cpu;
@@ -128,7 +128,8 @@ impl<E: Engine> Sim<E> {
             return self.start(c, Op::Stopping, task, &[ea.0, 0]);
         }
         self.push(CgroupFrame::Quiesce { task, to, was_on: WasOn::Queue });
-        // Before its callbacks, not after as in the kernel: taking tasks from queues does not wait for this lock.
+        // The kernel dequeues after the callbacks. Here it is done first, because taking tasks from a DSQ does not wait
+        // for this lock.
         self.k.take_from_queue(c, task);
         self.k.clear_runnable(task);
         self.k.leave_custody(task, LEAVES);
@@ -140,14 +141,14 @@ impl<E: Engine> Sim<E> {
         t.direct = None;
     }
 
-    /// [`CgroupFrame::Quiesce`].
+    /// Runs [`CgroupFrame::Quiesce`].
     pub(crate) fn quiesce_for_move(&mut self, c: CpuId, task: TaskId, to: Number, was_on: WasOn) {
         let ea = self.k.tasks[task].ea;
         self.push(CgroupFrame::Change { task, to, was_on });
         self.start(c, Op::Quiescent, task, &[ea.0, LEAVES]);
     }
 
-    /// [`CgroupFrame::Change`]: `scx_cgroup_move_task()`. From now on the task is in its new cgroup.
+    /// Runs [`CgroupFrame::Change`]: `scx_cgroup_move_task()`. From here on the task is in its new cgroup.
     pub(crate) fn change_cgroup(&mut self, c: CpuId, task: TaskId, to: Number, was_on: WasOn) {
         let was = self.k.cgroups.of(task);
         self.k.cgroups.move_task(task, to, self.k.tasks[task].cpu_time);
@@ -165,7 +166,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`CgroupFrame::Restore`]: puts the task back where it was; a running task is rescheduled as soon as possible.
+    /// Runs [`CgroupFrame::Restore`]: puts the task back where it was. If it is running, its CPU reschedules as soon as
+    /// possible.
     pub(crate) fn restore_moved(&mut self, c: CpuId, task: TaskId, was_on: WasOn) {
         let t = &self.k.tasks[task];
         let (ea, rq) = (t.ea, t.cpu);
@@ -182,7 +184,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::Runnable, task, &[ea.0, SAVE_MOVE]);
     }
 
-    /// [`CgroupFrame::Running`].
+    /// Runs [`CgroupFrame::Running`].
     pub(crate) fn running_again(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         self.start(c, Op::Running, task, &[ea.0]);

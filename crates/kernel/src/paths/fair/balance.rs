@@ -1,5 +1,5 @@
-//! Moves tasks between CPUs of a level (`sched_balance_rq()`): the overloaded CPU is found without a lock; tasks are
-//! detached under the source's lock, and attached under the destination's.
+//! Moves tasks between the CPUs of a sched domain (`sched_balance_rq()`). The busiest CPU is found without a lock;
+//! tasks are detached under the source's lock and attached under the destination's.
 
 use crate::paths::sim::Sim;
 use crate::rules::fair::balance::End;
@@ -10,7 +10,7 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
 impl<E: Engine> Sim<E> {
-    /// Balances a level for `to`; `asker` continues afterwards.
+    /// Balances a level for `to`, and then continues as `asker` requires.
     pub(super) fn begin_round(
         &mut self,
         c: CpuId,
@@ -26,7 +26,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Find));
     }
 
-    /// [`FairFrame::Find`].
+    /// Runs [`FairFrame::Find`]: finds the busiest CPU.
     pub(crate) fn find_imbalance(&mut self, c: CpuId) {
         let Some(mut round) = self.k.fair.rounds[c.index()].take() else { return };
         self.k.begin_decision();
@@ -51,7 +51,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`FairFrame::Detach`].
+    /// Runs [`FairFrame::Detach`].
     pub(crate) fn detach_tasks(&mut self, c: CpuId) {
         let Some(mut round) = self.k.fair.rounds[c.index()].take() else { return };
         let from = round.from;
@@ -69,7 +69,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Unlock { rq: from });
     }
 
-    /// [`FairFrame::Attached`]: is there more to move, or another CPU to try?
+    /// Runs [`FairFrame::Attached`]: decides whether to move more, to try another CPU, or to end.
     pub(crate) fn attached(&mut self, c: CpuId) {
         let Some(mut round) = self.k.fair.rounds[c.index()].take() else { return };
         let again = std::mem::take(&mut round.needs_pause);

@@ -1,7 +1,7 @@
-//! The timer that ends slices to the microsecond (`HRTICK`, which Linux has by default since 7.1).
+//! The high-resolution timer that ends slices exactly (`HRTICK`, on by default since Linux 7.1).
 //!
-//! It is armed when a task begins to run while others wait, and when the first other arrives; not when a
-//! pick lets the running task continue. Then the slice ends at a tick.
+//! It is armed when a task begins to run while others wait, and when the first other task arrives. It is not armed when
+//! a pick lets the running task continue; the slice then ends at a tick.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -10,7 +10,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Instant};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Hrtick`]: the slice of the running task is over (`hrtick()`, `entity_tick()`).
+    /// Runs [`Frame::Hrtick`]: the slice of the running task has expired (`hrtick()`, `entity_tick()`).
     pub(crate) fn hrtick(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Hrtick);

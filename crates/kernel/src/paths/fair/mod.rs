@@ -1,5 +1,4 @@
-//! The fair class's paths that take another runqueue's lock or call back: balancing, and the periods of group bandwidth
-//! limits.
+//! The fair class's paths that take another runqueue's lock or call back: load balancing, and group bandwidth periods.
 
 pub(crate) mod balance;
 pub(crate) mod hrtick;

@@ -1,6 +1,6 @@
-//! A CPU that runs out of tasks looks for one elsewhere before it goes idle (`sched_balance_newidle()`), level by
-//! level, as long as that is likely to be quicker than its next wakeup, and as often as it has found one recently
-//! (`NI_RANDOM`).
+//! Newidle balancing (`sched_balance_newidle()`): a CPU that runs out of tasks looks for one elsewhere before it goes
+//! idle. It searches level by level, as long as that is expected to take less time than the CPU is likely to stay idle,
+//! and with a probability that follows its recent success (`NI_RANDOM`).
 
 use crate::paths::sim::Sim;
 use crate::rules::fair::cost::Visit;
@@ -11,7 +11,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Instant};
 
 impl<E: Engine> Sim<E> {
-    /// [`FairFrame::Newidle`]: the next level, with no lock held.
+    /// Runs [`FairFrame::Newidle`]: searches the next level, with no lock held.
     pub(crate) fn newidle(&mut self, c: CpuId, from: usize) {
         let hierarchy = self.k.hierarchy();
         for (number, level) in hierarchy.levels(c).iter().enumerate().skip(from) {
@@ -36,7 +36,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Newidled));
     }
 
-    /// Continues after a level has been tried.
+    /// Updates the statistics after a level has been searched, and continues.
     pub(super) fn newidle_tried(&mut self, c: CpuId, level: usize, moved: bool) {
         let now = self.k.moment();
         let search = &mut self.k.fair.searches[c.index()];
@@ -58,7 +58,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Fair(next));
     }
 
-    /// [`FairFrame::Newidled`]: picks again, including tasks that came during the search.
+    /// Runs [`FairFrame::Newidled`]: picks again, including tasks that arrived during the search.
     pub(crate) fn newidled(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Newidled));
@@ -73,7 +73,7 @@ impl<E: Engine> Sim<E> {
         }
         let cpu = self.k.this_cpu();
         cpu.lock.defers = true;
-        // The pick sees tasks that came during the search (`clear_tsk_need_resched()`).
+        // The pick sees the tasks that arrived during the search (`clear_tsk_need_resched()`).
         (cpu.need_resched, cpu.resched_at) = (false, Instant::NEVER);
         self.pick_searched(c);
     }

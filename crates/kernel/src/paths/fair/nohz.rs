@@ -1,5 +1,5 @@
-//! Balancing for CPUs that sleep without a tick (`nohz_balancer_kick()`, `_nohz_idle_balance()`): a busy CPU wakes one
-//! of them, which balances for all and updates their averages.
+//! Balances for CPUs that sleep without a tick (`nohz_balancer_kick()`, `_nohz_idle_balance()`): a busy CPU wakes one
+//! of them, which balances for all of them and updates their averages.
 
 use crate::paths::sim::Sim;
 use crate::state::fair::balancing::Kick;
@@ -9,7 +9,7 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
 impl<E: Engine> Sim<E> {
-    /// Woken to balance for all idle CPUs (`nohz_csd_func()`).
+    /// Begins after this CPU was woken to balance for all idle CPUs (`nohz_csd_func()`).
     pub(crate) fn begin_nohz(&mut self, c: CpuId) {
         if !self.k.is_vacant(c) {
             self.k.fair.nohz.kicks[c.index()] = Kick::default();
@@ -27,7 +27,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Nohz { nth: 0 }));
     }
 
-    /// [`FairFrame::Nohz`]: balances for the idle CPUs, from the one after `c` around to `c` itself.
+    /// Runs [`FairFrame::Nohz`]: balances for the idle CPUs in order, from the one after `c` to `c` itself.
     pub(crate) fn nohz_balance(&mut self, c: CpuId, nth: u32) {
         let all = self.k.cpus.len() as u32;
         let kick = self.k.fair.nohz.kicks[c.index()];

@@ -1,5 +1,5 @@
-//! The periods of `cpu.max`: each group with a limit has a timer that gives new time to the CPUs that have waited
-//! longest, and another that redistributes what CPUs gave back.
+//! The timers of `cpu.max`. Each group with a limit has one that gives runtime to throttled CPUs, those that have
+//! waited longest first, and one that redistributes the runtime that CPUs returned.
 
 use crate::paths::sim::Sim;
 use crate::state::cpu::Irq;
@@ -39,8 +39,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Distributes the available runtime to the CPUs that have waited longest (`distribute_cfs_runtime()`). Each other
-    /// CPU unthrottles its own tasks; this one does so last.
+    /// Distributes the available runtime to the throttled CPUs, those that have waited longest first
+    /// (`distribute_cfs_runtime()`). Other CPUs unthrottle their own tasks; this CPU does so last.
     fn distribute(&mut self, c: CpuId, group: GroupId) {
         let mut own = None;
         let waiting: Vec<Slot> =
@@ -70,7 +70,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`FairFrame::Unthrottle`] (`__cfsb_csd_unthrottle()`).
+    /// Runs [`FairFrame::Unthrottle`] (`__cfsb_csd_unthrottle()`).
     pub(crate) fn unthrottle_here(&mut self, c: CpuId, slot: Slot) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Unthrottle { slot }));

@@ -1,5 +1,5 @@
-//! Periodic balancing (`sched_balance_domains()`): at a tick, a busy CPU balances those of its levels whose interval is
-//! over.
+//! Periodic load balancing (`sched_balance_domains()`): from its tick, a CPU balances those of its levels whose
+//! interval has passed.
 
 use crate::paths::sim::Sim;
 use crate::rules::fair::cost::Visit;
@@ -11,7 +11,7 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
 impl<E: Engine> Sim<E> {
-    /// The tick of `c` (`sched_balance_trigger()`).
+    /// Runs at each tick of `c` (`sched_balance_trigger()`).
     pub(crate) fn trigger_balance(&mut self, c: CpuId) {
         if self.k.has_balance_due(c) {
             self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Softirq));
@@ -19,14 +19,14 @@ impl<E: Engine> Sim<E> {
         self.k.kick_nohz(c);
     }
 
-    /// [`FairFrame::Softirq`] (`sched_balance_softirq()`).
+    /// Runs [`FairFrame::Softirq`] (`sched_balance_softirq()`).
     pub(crate) fn balance_softirq(&mut self, c: CpuId) {
         self.k.take_turn(c, Visit::Average);
         self.k.update_queue_load(c);
         self.begin_walk(c, c);
     }
 
-    /// Goes over the levels of `cpu`.
+    /// Begins to balance the levels of `cpu`.
     pub(super) fn begin_walk(&mut self, c: CpuId, cpu: CpuId) {
         let is_idle = self.k.is_vacant(cpu);
         self.k.fair.walks[c.index()] = Walk { is_idle, ..Walk::default() };
@@ -34,7 +34,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Periodic { cpu, level: 0 }));
     }
 
-    /// [`FairFrame::Periodic`].
+    /// Runs [`FairFrame::Periodic`]: balances the next level that is due.
     pub(crate) fn balance_domains(&mut self, c: CpuId, cpu: CpuId, from: usize) {
         let hierarchy = self.k.hierarchy();
         let (now, hz) = (self.k.ticks(), u64::from(self.k.machine.hz));

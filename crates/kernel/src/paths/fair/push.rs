@@ -1,5 +1,5 @@
-//! A running task that is pushed to another CPU by its own CPU's stopper: when balancing has failed too often
-//! (`active_load_balance_cpu_stop()`), and when it starts a program that should run elsewhere (`sched_exec()`).
+//! Pushes a running task to another CPU, by the stopper of its own CPU: when load balancing has failed too often
+//! (`active_load_balance_cpu_stop()`), and when the task executes a program that should run elsewhere (`sched_exec()`).
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -11,7 +11,7 @@ use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// [`FairFrame::Push`].
+    /// Runs [`FairFrame::Push`].
     pub(crate) fn push_running(&mut self, c: CpuId) {
         let Some(to) = self.k.fair.pushes[c.index()] else { return };
         let hierarchy = self.k.hierarchy();
@@ -39,7 +39,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
     }
 
-    /// The stopper takes the CPU of a fair task, which stays on its queue.
+    /// Lets the stopper preempt a fair task, which stays on its runqueue.
     fn stop_current(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
         if self.k.class_of(curr) != SchedClass::Fair {
@@ -52,7 +52,7 @@ impl<E: Engine> Sim<E> {
         self.k.resched(c, c);
     }
 
-    /// A task of `c` starts a program: is there a better CPU for it (`sched_exec()`)?
+    /// Looks for a better CPU for a task of `c` that executes a program (`sched_exec()`).
     pub(crate) fn exec_elsewhere(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
         if t.class != SchedClass::Fair || t.nr_allowed == 1 || t.migration_disabled > 0 {
@@ -64,7 +64,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`FairFrame::Leave`].
+    /// Runs [`FairFrame::Leave`].
     pub(crate) fn leave_for(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         if self.k.this_cpu().curr != task || !self.k.may_use(task, target) {
             return;

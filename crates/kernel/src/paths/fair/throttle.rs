@@ -1,5 +1,5 @@
-//! Tasks whose group has used up its `cpu.max`. Each continues until it would return to user mode, and then waits in no
-//! queue (`throttle_cfs_rq_work()`).
+//! Throttles tasks whose group has used up its `cpu.max`. A task continues until it is about to return to user mode,
+//! and then leaves its runqueue (`throttle_cfs_rq_work()`).
 
 use crate::paths::sim::Sim;
 use crate::rules::fair::hierarchy::Leaves;
@@ -11,8 +11,7 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
 impl<E: Engine> Sim<E> {
-    /// Throttles the task on `c`, which is about to return to user mode and whose queue has no runtime left
-    /// (`throttle_cfs_rq_work()`).
+    /// Throttles the task on `c`, which is about to return to user mode and whose `cfs_rq` has no runtime left.
     #[cold]
     pub(crate) fn throttle_current(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {

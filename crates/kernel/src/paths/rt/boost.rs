@@ -1,8 +1,8 @@
-//! Priority inheritance: the owner of a mutex is as urgent as its most urgent waiter, and so on along the chain of
-//! owners (`rt_mutex_adjust_prio_chain()`, `rt_mutex_setprio()`).
+//! Priority inheritance: the owner of a mutex inherits the priority of its most urgent waiter, and so on along the
+//! chain of owners (`rt_mutex_adjust_prio_chain()`, `rt_mutex_setprio()`).
 //!
-//! Each step changes one task under its runqueue's lock. A chain ends where nothing changes, and after
-//! [`MAX_DEPTH`] steps.
+//! Each step changes one task under its runqueue's lock. A chain ends where nothing changes, or after [`MAX_DEPTH`]
+//! steps.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -15,7 +15,7 @@ use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// [`RtFrame::Adjust`]: does the inherited priority change?
+    /// Runs [`RtFrame::Adjust`]: continues only if the inherited priority has changed.
     pub(crate) fn adjust(&mut self, task: TaskId, depth: u16) {
         let inherited = self.k.objects.mutexes.inherited(task);
         if inherited == self.k.tasks[task].boost || depth >= MAX_DEPTH || self.k.is_dead(task) {
@@ -25,7 +25,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Rt(RtFrame::AdjustLock { task, rq, depth }));
     }
 
-    /// [`RtFrame::AdjustLock`]: `rt_mutex_setprio()`. Waits for a task that is just being woken or moved, as the kernel
+    /// Runs [`RtFrame::AdjustLock`]: `rt_mutex_setprio()`. Waits while the task is being woken or moved, as the kernel
     /// waits for its `pi_lock`.
     pub(crate) fn adjust_lock(&mut self, c: CpuId, task: TaskId, rq: CpuId, depth: u16) {
         if !self.k.lock_rq(c, rq) {
@@ -50,19 +50,19 @@ impl<E: Engine> Sim<E> {
         self.make_urgent(c, task, Urgency { policy, boost });
     }
 
-    /// [`RtFrame::Adjusted`]: releases the lock, and continues the chain.
+    /// Runs [`RtFrame::Adjusted`]: releases the lock, and continues along the chain.
     pub(crate) fn adjusted(&mut self, task: TaskId, rq: CpuId, depth: u16) {
         self.k.task(task).busy = false;
         let (next, finish) = (RtFrame::AdjustNext { task, depth }, RtFrame::Finish { rq });
         self.k.this_cpu().stack.extend([next, finish].map(Frame::Rt));
     }
 
-    /// [`RtFrame::AdjustNext`].
+    /// Runs [`RtFrame::AdjustNext`].
     pub(crate) fn adjust_next(&mut self, task: TaskId, depth: u16) {
         let priority = self.k.tasks[task].rt_priority();
         let first = self.k.objects.mutexes.first_beside(task);
         let next = self.k.objects.mutexes.requeue(task, priority);
-        // A spinner comes first, or sleeps.
+        // A waiter that spins may now be the first, or has to sleep.
         first.into_iter().for_each(|first| self.k.tell_spinner(first));
         let next = match next {
             Some(Next::Owner(task)) => Frame::Rt(RtFrame::Adjust { task, depth: depth + 1 }),

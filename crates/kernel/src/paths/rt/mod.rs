@@ -1,4 +1,4 @@
-//! The real-time class's paths that take another runqueue's lock: pushing, pulling, priority inheritance.
+//! The real-time class's paths that take another runqueue's lock: pushing, pulling and priority inheritance.
 
 pub(crate) mod boost;
 pub(crate) mod pull;

@@ -1,5 +1,5 @@
-//! A CPU that drops to something less urgent either takes waiting tasks from elsewhere (`pull_rt_task()`), or asks the
-//! overloaded CPUs, one after the other, to push (`RT_PUSH_IPI`). The machine's [`Pull`] says which.
+//! A CPU whose priority drops either pulls waiting tasks from other CPUs (`pull_rt_task()`), or asks the overloaded
+//! CPUs, one after the other, to push theirs (`RT_PUSH_IPI`). The machine's [`Pull`] selects which.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -9,7 +9,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Instant};
 
 impl<E: Engine> Sim<E> {
-    /// [`RtFrame::Pull`]: from the next CPU where something more urgent waits.
+    /// Runs [`RtFrame::Pull`]: pulls from the next CPU where a more urgent task waits.
     pub(crate) fn pull_rt(&mut self, c: CpuId, from: u32, in_pick: bool) {
         if self.k.machine.realtime.pull == Pull::Ask {
             if let Some(first) = self.k.overload.begin_round() {
@@ -28,13 +28,13 @@ impl<E: Engine> Sim<E> {
             return self.k.this_cpu().stack.extend([both, Frame::Unlock { rq: c }]);
         }
         if in_pick {
-            // The pick also sees tasks that came during the pull (`clear_tsk_need_resched()`).
+            // The pick also sees tasks that arrived during the pull (`clear_tsk_need_resched()`).
             let cpu = self.k.this_cpu();
             (cpu.need_resched, cpu.resched_at) = (false, Instant::NEVER);
         }
     }
 
-    /// [`RtFrame::PullFrom`]: with both locks, is there still something more urgent?
+    /// Runs [`RtFrame::PullFrom`]: checks again with both locks held, and pulls.
     pub(crate) fn pull_from(&mut self, c: CpuId, source: CpuId, in_pick: bool) {
         if !self.k.lock_two(c, c, source) {
             return self.k.this_cpu().stack.push(Frame::Rt(RtFrame::PullFrom { source, in_pick }));
@@ -49,7 +49,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend([next, Frame::Unlock { rq: source }]);
     }
 
-    /// [`RtFrame::Asked`]: pushes what can be pushed, then asks the next.
+    /// Runs [`RtFrame::Asked`]: pushes what can be pushed, then asks the next CPU.
     pub(crate) fn asked_to_push(&mut self, c: CpuId) {
         if self.k.this_cpu().rt.first_pushable().is_none() {
             return self.k.ask_next(c);
@@ -62,7 +62,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend([RtFrame::AskNext, finish, push].map(Frame::Rt));
     }
 
-    /// The step that pulls for `c`. When it is over, the path continues with `c` locked again.
+    /// Returns the step that pulls for `c`. After it, the path continues with `c` locked again.
     pub(crate) const fn pull_step(in_pick: bool) -> Frame {
         Frame::Rt(RtFrame::Pull { from: 0, in_pick })
     }

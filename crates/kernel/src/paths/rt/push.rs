@@ -1,8 +1,8 @@
-//! Waiting tasks are pushed to CPUs that run something less urgent: after a wakeup that preempts nothing, and after a
-//! switch from one real-time task to another (`push_rt_tasks()`).
+//! Pushes waiting tasks to CPUs that run something less urgent (`push_rt_tasks()`): after a wakeup that does not
+//! preempt, and after a switch from one real-time task to another.
 //!
-//! Both runqueues' locks are needed. This CPU's own is released first, and both are taken in the order of their CPUs
-//! (`double_lock_balance()` of a preemptible kernel), so every decision is checked again afterwards.
+//! This takes both runqueues' locks. This CPU's own is released first, and then both are taken in the order of their
+//! CPUs (`double_lock_balance()` of a preemptible kernel), so every decision is checked again afterwards.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -11,22 +11,22 @@ use crate::state::frame::rt::RtFrame;
 use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, TaskId};
 
-/// Attempts for one task (`RT_MAX_TRIES`).
+/// The maximum number of attempts for one task (`RT_MAX_TRIES`).
 const MAX_TRIES: u8 = 3;
 
 impl<E: Engine> Sim<E> {
-    /// A real-time task now runs on `c`: tasks that wait there are pushed before the path continues.
+    /// After a switch to a real-time task on `c`: pushes tasks that wait there before the path continues.
     #[cold]
     pub(crate) fn push_after_switch(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
-        // Fair tasks come here too, when real-time tasks are throttled or the fair server runs.
+        // Fair tasks get here too, while real-time tasks are throttled or the fair server runs.
         if self.k.class_of(curr) == SchedClass::Rt && self.k.this_cpu().rt.first_pushable().is_some() {
             self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Push { rq: c, tries: 0 }));
         }
     }
 
-    /// [`RtFrame::Push`]: where does the first pushable task of `rq` go? Nowhere if it should run here, or if no CPU is
-    /// better: then the next CPU whose priority drops will pull it.
+    /// Runs [`RtFrame::Push`]: finds a CPU for the first pushable task of `rq`. The task stays if it should run here,
+    /// or if no CPU is better. In the latter case, the next CPU whose priority drops will pull it.
     pub(crate) fn push_rt(&mut self, c: CpuId, rq: CpuId, tries: u8) {
         let Some(task) = self.k.cpus[rq].rt.first_pushable().filter(|_| tries < MAX_TRIES) else { return };
         if self.k.tasks[task].rt_priority() > self.k.priority_of(self.k.cpus[rq].curr) {
@@ -40,7 +40,8 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend([both, Frame::Unlock { rq }]);
     }
 
-    /// [`RtFrame::PushTo`]: with both locks, is the task still the first, and the CPU still as good?
+    /// Runs [`RtFrame::PushTo`]: checks with both locks held that the task is still the first and the CPU still
+    /// suitable.
     pub(crate) fn push_to(&mut self, c: CpuId, rq: CpuId, target: CpuId, task: TaskId, tries: u8) {
         if !self.k.lock_two(c, rq, target) {
             return self.k.this_cpu().stack.push(Frame::Rt(RtFrame::PushTo { rq, target, task, tries }));
@@ -55,7 +56,7 @@ impl<E: Engine> Sim<E> {
         } else if fits {
             Some(tries + 1)
         } else {
-            // Another task is first now, or this task has changed: tries again only in the former case.
+            // If another task is first now, tries again with that one. If only this task has changed, gives up.
             (!is_first).then_some(0)
         };
         let again = again.map(|tries| Frame::Rt(RtFrame::Push { rq, tries }));

@@ -1,10 +1,9 @@
-//! The budget of the real-time class, as in kernels before 6.12 without group scheduling: in each period its tasks get
-//! a limited amount of a CPU (`sched_rt_runtime_us` of `sched_rt_period_us`); the rest of the period is for other
-//! tasks.
+//! The real-time class's bandwidth limit, as in kernels before 6.12 without group scheduling: in each period, its tasks
+//! get a limited amount of a CPU's time (`sched_rt_runtime_us` of `sched_rt_period_us`). The rest is for other tasks.
 //!
-//! Each CPU counts for itself (`RT_RUNTIME_SHARE` is off since 5.10). Time is counted as tasks are charged, so a tick
-//! notices that it is used up; whatever the tick was late by is missing in the next period. One timer replenishes all
-//! CPUs: it runs as long as there are real-time tasks, and its first period begins with the first of them.
+//! Each CPU has its own budget (`RT_RUNTIME_SHARE` is off since 5.10). It is only counted when a task is charged, so a
+//! tick notices that it is used up; the overrun is deducted from the next period. One timer replenishes all CPUs. It
+//! runs as long as there are real-time tasks, and its first period begins with the first of them.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -14,7 +13,8 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Span};
 
 impl<E: Engine> Sim<E> {
-    /// The timer of the period (`sched_rt_period_timer()`): all CPUs get the time of the periods that are over.
+    /// Runs when the period timer expires (`sched_rt_period_timer()`): begins to replenish all CPUs for the periods
+    /// that have passed.
     pub(crate) fn begin_rt_period(&mut self, c: CpuId) {
         let clock = self.k.this_cpu().clock;
         let Some(rule) = self.k.machine.realtime.throttle else { return };
@@ -25,7 +25,8 @@ impl<E: Engine> Sim<E> {
         self.replenish(c, 0);
     }
 
-    /// [`RtFrame::Replenish`]: CPU by CPU, each under its lock. The timer stops when no CPU needs it any more.
+    /// Runs [`RtFrame::Replenish`]: replenishes the next CPU, under its lock. The timer stops when no CPU needs it any
+    /// more.
     pub(crate) fn replenish(&mut self, c: CpuId, from: u32) {
         let Some(rule) = self.k.machine.realtime.throttle else { return };
         let RtPeriod { ends, over, is_needed, .. } = self.k.rt_period;

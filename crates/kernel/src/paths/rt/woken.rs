@@ -1,4 +1,4 @@
-//! Queueing, preemption and turns of real-time tasks.
+//! What follows when a real-time task has joined a runqueue.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -8,8 +8,8 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// A task of the class has joined `rq`, which is locked. This task, or another that waits there, may be pushed to
-    /// another CPU at once; then the lock is released.
+    /// After a task was enqueued on `rq`, which is locked: pushes it, or another that waits there, to another CPU if
+    /// that is better. Then releases the lock.
     #[cold]
     pub(crate) fn woken_rt(&mut self, c: CpuId, task: TaskId, rq: CpuId) {
         if !self.k.pushes_woken(rq, task) || self.k.class_of(task) != SchedClass::Rt {

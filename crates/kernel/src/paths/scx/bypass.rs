@@ -1,11 +1,11 @@
-//! Bypass mode: the kernel schedules a scheduler's tasks itself while the scheduler is being enabled or disabled
-//! (`scx_bypass()`).
+//! Bypass mode (`scx_bypass()`): the kernel schedules the scheduler's tasks itself while the scheduler is being enabled
+//! or disabled.
 //!
-//! CPU by CPU, each waiting task is removed from its queue and enqueued again, so that it belongs to the scheduler or
-//! class that schedules from now on. In bypass mode, tasks run in FIFO order, for slices of 5 ms that every tick ends.
-//! Callbacks that make decisions are not called; callbacks that notify are.
+//! On one CPU after another, each waiting task is removed from its queue and enqueued again, so that whoever schedules
+//! it from now on gets it. In bypass mode, tasks run in FIFO order, with slices of 5 ms that end at any tick. Callbacks
+//! that make decisions are not called; those that only notify are.
 //!
-//! A bypassed task waits in its CPU's local queue; the kernel has a separate queue for it.
+//! A bypassed task waits in its CPU's local DSQ. The kernel has a separate DSQ for it.
 
 use crate::paths::sim::Sim;
 use crate::state::flag;
@@ -17,7 +17,7 @@ use keel_abi::{CpuId, TaskId};
 const ROUND: u64 = flag::SAVE_RESTORE | flag::MOVE | flag::NOCLOCK;
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Bypass`].
+    /// Runs [`Frame::Bypass`].
     pub(crate) fn bypass(&mut self, c: CpuId, cpu: CpuId, on: bool) {
         if cpu.index() >= self.k.cpus.len() {
             if !on {
@@ -42,7 +42,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend(waiting.into_iter().map(|task| Frame::BypassTask { task }));
     }
 
-    /// [`Frame::BypassTask`].
+    /// Runs [`Frame::BypassTask`].
     pub(crate) fn bypass_task(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
         let is_mine = self.k.cpus[t.cpu].lock.holder == Some(c);
@@ -51,7 +51,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::Bypassed`]: ticks and idle states start again.
+    /// Runs [`Frame::Bypassed`]: reschedules the CPU, which restarts its tick or idle state.
     pub(crate) fn bypassed(&mut self, c: CpuId, rq: CpuId) {
         if self.k.cpus[rq].online {
             self.k.resched(c, rq);

@@ -1,6 +1,6 @@
-//! A higher class takes a CPU from the scheduler and gives it back: `ops.cpu_release` is called once,
-//! when the CPU is taken from one of the scheduler's tasks; `ops.cpu_acquire` when the scheduler is
-//! next asked for a task there (`switch_class()`, `balance_one()`).
+//! A higher scheduling class takes a CPU from the scheduler and gives it back. `ops.cpu_release` is called once, when
+//! the CPU is taken from one of the scheduler's tasks, and `ops.cpu_acquire` when the scheduler is next asked for a
+//! task there (`switch_class()`, `balance_one()`).
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -13,11 +13,11 @@ use keel_abi::{CpuId, TaskId};
 /// `SCX_CPU_PREEMPT_RT`.
 const PREEMPT_RT: u32 = 0;
 
-/// `SCX_CPU_PREEMPT_UNKNOWN`: no class above fair (`preempt_reason_from_class()`).
+/// `SCX_CPU_PREEMPT_UNKNOWN`: the class is not above fair (`preempt_reason_from_class()`).
 const PREEMPT_UNKNOWN: u32 = 3;
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Release`]: `next` is the task that takes the CPU.
+    /// Runs [`Frame::Release`]: `next` is the task that takes the CPU.
     pub(crate) fn release_cpu(&mut self, c: CpuId, next: TaskId) {
         self.k.this_cpu().released = true;
         if !self.k.has(Op::CpuRelease) {
@@ -41,7 +41,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::CpuRelease, TaskId::IDLE, &[u64::from(c.0), args.0]);
     }
 
-    /// The scheduler gets the CPU back and is notified; then the pick starts again.
+    /// Notifies the scheduler that it has the CPU again. Then the pick starts over.
     pub(crate) fn acquire_cpu(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
         cpu.in_balance = true;

@@ -1,7 +1,7 @@
-//! Disabling a scheduler: `scx_root_disable()`.
+//! Disables a scheduler: `scx_root_disable()`.
 //!
-//! The kernel schedules by itself. Every cgroup and every task leaves the scheduler, runnable tasks for the fair class;
-//! then `ops.exit` runs. Then the run is over, unless the scheduler's user-space half reloads it.
+//! The kernel schedules in bypass mode. Every cgroup and every task leaves the scheduler, runnable tasks for the fair
+//! class; then `ops.exit` is called. That ends the run, unless the scheduler's user-space half reloads it.
 
 use crate::paths::sim::Sim;
 use crate::state::class::{SchedClass, Takes};
@@ -15,8 +15,8 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// The scheduler has failed or asked to exit. Its pending work on this CPU is completed, and then every cgroup and
-    /// every task leaves it.
+    /// Begins when the scheduler has failed or asked to exit: its pending work on this CPU is completed, and then every
+    /// cgroup and every task leaves it.
     pub(crate) fn begin_disable(&mut self) {
         self.k.scx.phase = Phase::Disabling;
         self.k.scx.takes = Takes::Nobody;
@@ -27,7 +27,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::DisableTask`]: out of the scheduler's class, `ops.disable` and `ops.exit_task`, task by task.
+    /// Runs [`Frame::DisableTask`]: takes the next task out of the scheduler's class, with `ops.disable` and
+    /// `ops.exit_task`.
     pub(crate) fn disable_task(&mut self, c: CpuId, task: TaskId) {
         if task.index() >= self.k.tasks.len() {
             return self.k.this_cpu().stack.push(Frame::DisableExit);
@@ -46,7 +47,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend([Frame::Unlock { rq }, Frame::ReapExit { task }]);
     }
 
-    /// [`Frame::DisableMember`].
+    /// Runs [`Frame::DisableMember`].
     pub(crate) fn disable_member(&mut self, c: CpuId, task: TaskId) {
         if self.k.tasks[task].member == Member::Enabled {
             let ea = self.k.tasks[task].ea;
@@ -54,7 +55,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::DisableExit`]: `ops.exit` with the kernel's report.
+    /// Runs [`Frame::DisableExit`]: calls `ops.exit` with the kernel's report.
     pub(crate) fn disable_exit(&mut self, c: CpuId) {
         let exit = self.k.exit.clone().expect("a scheduler is disabled because it ended");
         let at = self.k.scx.scratch;
@@ -72,7 +73,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::Exit, TaskId::IDLE, &[at.0]);
     }
 
-    /// [`Frame::Disabled`].
+    /// Runs [`Frame::Disabled`].
     pub(crate) fn disabled(&mut self, c: CpuId) {
         self.k.scx.mark_gone();
         if self.k.comes_again() {
@@ -83,7 +84,7 @@ impl<E: Engine> Sim<E> {
     }
 }
 
-/// A NUL-terminated string of at most `most` bytes.
+/// Writes a NUL-terminated string of at most `most` bytes.
 fn put_text<W: World>(world: &mut W, at: Ea, text: &str, most: usize) {
     let mut bytes = text.as_bytes()[..text.len().min(most)].to_vec();
     bytes.push(0);

@@ -1,7 +1,7 @@
-//! Enabling a scheduler: `scx_root_enable_workfn()`.
+//! Enables a scheduler: `scx_root_enable_workfn()`.
 //!
-//! The machine boots with one task, the parent of all others, with the scheduler's companions and with sleeping tasks.
-//! They exist when the scheduler is first enabled; the workload's tasks come later, as forks.
+//! The machine boots with one task, which is the parent of all others, the scheduler's companions, and sleeping tasks.
+//! These exist when the scheduler is first enabled; the workload's tasks are forked later.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -19,21 +19,21 @@ use keel_abi::scx::{Op, wake};
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
-/// Bytes for the longest argument struct with its strings.
+/// The size in bytes of the longest argument struct with its strings.
 const SCRATCH_BYTES: u64 = 4096;
 
-/// Bytes per CPU for the arguments of a callback that may be suspended.
+/// Bytes per CPU for the arguments of a callback that can be suspended.
 const ARGS_BYTES: u64 = 64;
 
 impl crate::state::scx::Scx {
-    /// Where `c` keeps the arguments of a callback that may overlap with callbacks on other CPUs.
+    /// Returns where `c` keeps the arguments of a callback that can overlap with callbacks on other CPUs.
     pub(crate) fn args_at(&self, c: CpuId) -> Ea {
         self.scratch.offset(SCRATCH_BYTES + ARGS_BYTES * u64::from(c.0))
     }
 }
 
 impl<E: Engine> Sim<E> {
-    /// Boots: the first task is made, and all online CPUs count as idle.
+    /// Boots the machine: creates the first task, and marks all online CPUs as idle.
     pub(crate) fn make_first_task(&mut self) {
         let world = self.vm.world();
         let bytes = SCRATCH_BYTES + ARGS_BYTES * self.k.cpus.len() as u64;
@@ -43,10 +43,10 @@ impl<E: Engine> Sim<E> {
         self.k.task(first).state = State::Blocked;
     }
 
-    /// The boot CPU begins to enable the scheduler.
+    /// Begins to enable the scheduler, on the boot CPU.
     pub(crate) fn begin_enable(&mut self) {
         self.k.scx.phase = Phase::Enabling;
-        // There is no task yet that the kernel would have to schedule in bypass mode.
+        // No task exists yet that would have to be scheduled in bypass mode.
         self.k.scx.events.count(ScxEvent::BypassActivate);
         self.k.give_cids();
         let cpu = self.k.cpu(BOOT_CPU);
@@ -56,7 +56,8 @@ impl<E: Engine> Sim<E> {
         self.start(BOOT_CPU, Op::Init, TaskId::IDLE, &[]);
     }
 
-    /// [`Frame::Inited`]: an error from `ops.init` ends it. Otherwise every cgroup is initialized, then every task.
+    /// Runs [`Frame::Inited`]. An error from `ops.init` ends the scheduler. Otherwise every cgroup is initialized, then
+    /// every task.
     pub(crate) fn inited(&mut self, c: CpuId) {
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.sane_errno(c, "init", answer);
@@ -74,11 +75,11 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Enable { place: 0 }));
     }
 
-    /// [`Frame::EnableTask`]: `ops.init_task` of every task, whatever its class; then those that the scheduler takes
-    /// change class.
+    /// Runs [`Frame::EnableTask`]: calls `ops.init_task` for every task of any class. After that, the tasks that the
+    /// scheduler takes over change class.
     pub(crate) fn enable_task(&mut self, c: CpuId, task: TaskId) {
         if self.k.scx.phase != Phase::Enabling {
-            // Another CPU has begun to disable it: no more tasks are taken over.
+            // Another CPU has begun to disable the scheduler: no more tasks are taken over.
             return;
         }
         if task.index() >= self.k.tasks.len() {
@@ -95,7 +96,7 @@ impl<E: Engine> Sim<E> {
         self.init_task(c, task, false);
     }
 
-    /// [`Frame::EnableInited`].
+    /// Runs [`Frame::EnableInited`].
     pub(crate) fn enable_inited(&mut self, c: CpuId, task: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.sane_errno(c, "init_task", answer);
@@ -111,7 +112,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::EnableSwitch`].
+    /// Runs [`Frame::EnableSwitch`].
     pub(crate) fn enable_switch(&mut self, c: CpuId, task: TaskId) {
         if self.k.scx.phase != Phase::Enabling {
             return;
@@ -140,15 +141,15 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::EnableWeight`].
+    /// Runs [`Frame::EnableWeight`].
     pub(crate) fn enable_weight(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
         let args = [t.ea.0, u64::from(t.weight)];
         self.start(c, Op::SetWeight, task, &args);
     }
 
-    /// [`Frame::EnableCpus`]: a class that takes over a task is notified of the task's CPUs; for a new
-    /// task it isn't (`switching_to_scx()`).
+    /// Runs [`Frame::EnableCpus`]: tells the scheduler the CPUs of a task that it takes over. For a new task this does
+    /// not happen (`switching_to_scx()`).
     pub(crate) fn enable_cpus(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         let mask = self.vm.world().u64_at(ea.offset(layout::task::CPUS_PTR));
@@ -156,7 +157,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::SetCpumask, task, &[ea.0, cpus]);
     }
 
-    /// [`Frame::EnableDone`]: starts the watchdog, and creates the tasks that wait to be created.
+    /// Runs [`Frame::EnableDone`]: starts the watchdog, and forks the tasks that wait for this.
     pub(crate) fn enable_done(&mut self) {
         if self.k.scx.phase != Phase::Enabling {
             return;
@@ -175,7 +176,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The scheduler is attached, so its companions continue.
+    /// Lets the companions continue, because the scheduler is attached.
     pub(crate) fn wake_companions(&mut self) {
         for number in (0..self.companions.len() as u32).rev() {
             let wake = Frame::Wake { task: task_of(number), flags: wake::TTWU, waker: TaskId::IDLE };

@@ -1,8 +1,8 @@
-//! Kicks: asynchronous, with one interrupt after the kicking callback's runqueue lock has been released, no matter how
-//! often the callback kicked a CPU (`kick_cpus_irq_workfn()`).
+//! Kicks CPUs. A kick is asynchronous: one interrupt is sent after the callback's runqueue lock has been released,
+//! however often the callback kicked the CPU (`kick_cpus_irq_workfn()`).
 //!
-//! With `SCX_KICK_WAIT` the kicking CPU picks again itself, and then waits until the CPUs that it kicked have also
-//! picked again (`kick_sync_wait_bal_cb()`).
+//! With `SCX_KICK_WAIT`, the kicking CPU itself picks again, and then waits until the CPUs that it kicked have picked
+//! too (`kick_sync_wait_bal_cb()`).
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -14,7 +14,7 @@ use keel_abi::scx::kick;
 use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
-    /// [`crate::state::frame::Frame::Kick`]: `kick_one_cpu()` and `kick_one_cpu_if_idle()`.
+    /// Runs [`Frame::Kick`]: `kick_one_cpu()` and `kick_one_cpu_if_idle()`.
     pub(crate) fn kick(&mut self, c: CpuId, target: CpuId, flags: u64) {
         if !self.k.lock_rq(c, target) {
             return self.k.this_cpu().stack.push(Frame::Kick { target, flags });
@@ -25,7 +25,7 @@ impl<E: Engine> Sim<E> {
         if !there || flags & kick::IDLE != 0 && !curr.is_idle() {
             return;
         }
-        // The scheduler has no say over a CPU that runs a higher class.
+        // The scheduler cannot preempt a task of a higher class.
         if self.k.class_of(curr) > SchedClass::Ext {
             return;
         }
@@ -45,7 +45,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// After a pick, with the runqueue still locked: is there a CPU to wait for?
+    /// After a pick, with the runqueue still locked: begins to wait if there is a CPU to wait for.
     #[cold]
     pub(crate) fn begin_sync_wait(&mut self) {
         if self.k.this_cpu().sync_pending {
@@ -56,7 +56,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::SyncWait`]: a waiting CPU counts as having picked, so that CPUs never wait for each other.
+    /// Runs [`Frame::SyncWait`]. A waiting CPU counts as having picked, so that CPUs never wait for each other.
     pub(crate) fn sync_wait(&mut self) {
         self.k.this_cpu().picks += 1;
         if self.k.still_to_sync() {

@@ -1,8 +1,8 @@
-//! `SEC("syscall")` programs that the scheduler's user-space half runs (`bpf_prog_test_run_syscall()`): once
-//! before the scheduler is attached, or again and again while it is.
+//! Runs `SEC("syscall")` programs for the scheduler's user-space half (`bpf_prog_test_run_syscall()`), either once
+//! before the scheduler is attached or repeatedly while it is.
 //!
-//! No task runs them here: they run on the boot CPU, between its other work, with no runqueue locked. A
-//! program that fails ends the run, as it ends the loader on a real kernel.
+//! Here, no task runs them: they run on the boot CPU, between its other work, with no runqueue locked. A program that
+//! fails ends the run, as it would end the loader on a real kernel.
 
 use crate::paths::callback::Begun;
 use crate::paths::sim::Sim;
@@ -15,7 +15,7 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// Runs the programs that must run before the scheduler is attached, while nothing else happens.
+    /// Runs the programs that run before the scheduler is attached, while nothing else happens.
     pub(crate) fn run_programs_once(&mut self) -> Result<(), ProgramFailure> {
         for program in 0..self.k.programs.len() as u32 {
             if self.k.programs[program as usize].every.is_some() {
@@ -31,7 +31,7 @@ impl<E: Engine> Sim<E> {
         Ok(())
     }
 
-    /// [`Frame::RunProgram`].
+    /// Runs [`Frame::RunProgram`].
     pub(crate) fn run_program(&mut self, c: CpuId, program: u32) {
         let is_early =
             self.k.scx.programs_at.get(program as usize).is_some_and(|&at| self.k.cpus[c].clock < at);
@@ -44,7 +44,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::ProgramDone`].
+    /// Runs [`Frame::ProgramDone`].
     pub(crate) fn program_done(&mut self, c: CpuId, program: u32) {
         self.k.check_program(program);
         if self.k.failed_program.is_none() {
@@ -52,14 +52,14 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Starts a program on behalf of a companion, with a context in memory.
+    /// Starts a program for a companion, with a context in memory.
     pub(crate) fn start_for_companion(&mut self, c: CpuId, function: u64, context: Ea) {
         if self.begin_for_user(c, function, context) == Begun::Suspended {
             self.k.this_cpu().stack.push(Frame::Resume);
         }
     }
 
-    /// Begins a function on behalf of user space, with a context in memory.
+    /// Begins a function for user space, with a context in memory.
     pub(crate) fn begin_for_user(&mut self, c: CpuId, function: u64, context: Ea) -> Begun {
         self.k.begin_callback(Op::Tick, TaskId::IDLE);
         self.k.this_cpu().begins_from(Place::Syscall);

@@ -1,10 +1,9 @@
-//! Returns a queue's tasks to the scheduler, because it asked for that (`scx_bpf_dsq_reenq()`,
-//! `scx_bpf_reenqueue_local()`), or because they must run at once or not at all (`SCX_ENQ_IMMED`) and can't run at
-//! once.
+//! Reenqueues a DSQ's tasks, because the scheduler requested it (`scx_bpf_dsq_reenq()`, `scx_bpf_reenqueue_local()`),
+//! or because they have to run immediately or not at all (`SCX_ENQ_IMMED`) and cannot run immediately.
 //!
-//! For a local queue, the next CPU that holds the runqueue's lock for a wakeup or a pick does it, just
-//! before it releases the lock. Otherwise the CPU that noticed does it as soon as it holds no lock, as
-//! the kernel's irq_work would.
+//! For a local DSQ, the next CPU that holds the runqueue's lock for a wakeup or a pick does this just before it
+//! releases the lock. Otherwise, the CPU that noticed does it as soon as it holds no lock, as the kernel's irq_work
+//! would.
 
 use crate::paths::sim::Sim;
 use crate::rules::scx::reenqueue::ANY;
@@ -16,7 +15,7 @@ use keel_abi::scx::{REENQ_LOCAL_MAX_REPEAT, enq, ent};
 use keel_abi::{CpuId, DsqId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Reenqueue`].
+    /// Runs [`Frame::Reenqueue`].
     pub(crate) fn reenqueue(&mut self, c: CpuId, rq: CpuId) {
         if !self.k.lock_rq(c, rq) {
             return self.k.this_cpu().stack.push(Frame::Reenqueue { rq });
@@ -25,9 +24,9 @@ impl<E: Engine> Sim<E> {
         self.finish_rare(c, rq);
     }
 
-    /// [`Frame::ReenqueueLocal`]: `process_deferred_reenq_locals()` and `reenq_local()`, which removes all tasks first,
-    /// so that none is processed twice. A task that the scheduler puts back with `SCX_ENQ_IMMED`, and that still can't
-    /// run at once, is reenqueued again, but not forever.
+    /// Runs [`Frame::ReenqueueLocal`]: `process_deferred_reenq_locals()` and `reenq_local()`, which removes all tasks
+    /// first, so that none is processed twice. A task that the scheduler puts back with `SCX_ENQ_IMMED` and that still
+    /// cannot run immediately is reenqueued again, up to a limit.
     pub(crate) fn reenqueue_local(&mut self, c: CpuId, rq: CpuId, times: u32) {
         let Some(flags) = self.k.cpu(rq).reenqueue.take() else { return };
         if times > 0 {
@@ -44,7 +43,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend(tasks.into_iter().rev());
     }
 
-    /// `process_deferred_reenq_users()`: tasks that join the queue from now on stay there.
+    /// `process_deferred_reenq_users()`. Tasks that join the DSQ from now on stay there.
     pub(crate) fn reenqueue_user(&mut self, id: DsqId) {
         let table = &self.k.queues.table;
         let Some(queue) = table.find(id).filter(|_| !self.k.cpus.this_cpu.bypassing) else { return };
@@ -54,7 +53,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend(frames);
     }
 
-    /// [`Frame::ReenqueueTask`]: `reenq_user()`, with the lock of the task's runqueue.
+    /// Runs [`Frame::ReenqueueTask`]: `reenq_user()`, under the lock of the task's runqueue.
     pub(crate) fn reenqueue_task(&mut self, c: CpuId, task: TaskId, stay: Stay) {
         let is_there = |sim: &Self| sim.k.queues.table.links.stay(task) == Some(stay);
         if !is_there(self) || self.k.cpus.this_cpu.bypassing {
@@ -70,7 +69,8 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend([Frame::Reenqueued { rq }, again]);
     }
 
-    /// Removes from the local queue all tasks, or those that must run at once but can't (`local_task_should_reenq()`).
+    /// Removes all tasks from the local DSQ, or those that have to run immediately but cannot
+    /// (`local_task_should_reenq()`).
     fn take_local(&mut self, rq: CpuId, flags: u64) -> Vec<Frame> {
         let is_open = self.k.is_open(rq, 0);
         let local = self.k.queues.local(rq);
@@ -93,19 +93,19 @@ impl<E: Engine> Sim<E> {
         taken
     }
 
-    /// [`Frame::EnqueueAgain`].
+    /// Runs [`Frame::EnqueueAgain`].
     pub(crate) fn enqueue_again(&mut self, c: CpuId, task: TaskId, reason: u32) {
         self.k.mirror_scx_bits(self.vm.world(), task, ent::REENQ_REASON_MASK, reason);
         self.k.this_cpu().stack.push(Frame::EnqueuedAgain { task });
         self.enqueue(c, task, enq::REENQ);
     }
 
-    /// [`Frame::EnqueuedAgain`].
+    /// Runs [`Frame::EnqueuedAgain`].
     pub(crate) fn enqueued_again(&mut self, task: TaskId) {
         self.k.mirror_scx_bits(self.vm.world(), task, ent::REENQ_REASON_MASK, 0);
     }
 
-    /// [`Frame::Reenqueued`]: does the moves that this has caused, and releases the lock.
+    /// Runs [`Frame::Reenqueued`]: makes the moves that this has deferred, and releases the lock.
     pub(crate) fn reenqueued(&mut self, c: CpuId, rq: CpuId) {
         self.k.run_deferred(self.vm.world(), c, rq);
         self.k.this_cpu().stack.push(Frame::Unlock { rq });

@@ -1,7 +1,7 @@
-//! Reloading a scheduler: because it or the kernel asked for that in its exit code (`SCX_ECODE_ACT_RESTART`), its
-//! user-space half loads the object again and attaches it, while the tasks run in the fair class.
+//! Reloads a scheduler: if the scheduler or the kernel requests it in the exit code (`SCX_ECODE_ACT_RESTART`), the
+//! user-space half loads the object again and attaches it. In between, the tasks run in the fair class.
 //!
-//! The owner of the engine recreates the object's world; what is here is the kernel between two schedulers.
+//! The owner of the engine recreates the object's world. This module is the kernel's part between two schedulers.
 
 use crate::paths::sim::Sim;
 use crate::state::cpu::Irq;
@@ -16,14 +16,14 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
-    /// From now on, a scheduler whose exit code asks for it is reloaded after this time:
+    /// Requests that a scheduler is reloaded after this time if its exit code asks for it:
     /// [`run_until`](Self::run_until) then returns [`State::Detached`](crate::run::main_loop::State::Detached).
     pub fn restart_after(&mut self, after: Span) {
         self.k.again.after = Some(after);
     }
 
-    /// From now on, a scheduler whose exit code asks for it is reloaded by a user-space program beside the run, at a
-    /// time of its choice.
+    /// Requests that a user-space program outside the run reloads a scheduler whose exit code asks for it, at a time of
+    /// the program's choice.
     pub fn restart_by_program(&mut self) {
         self.k.again.by_program = true;
     }
@@ -33,15 +33,15 @@ impl<E: Engine> Sim<E> {
         self.k.again.is_due = false;
     }
 
-    /// How often the scheduler was reloaded.
+    /// Returns how often the scheduler has been reloaded.
     pub fn restarts(&self) -> u32 {
         self.k.again.times.len() as u32
     }
 
-    /// Like [`Sim::attach_again`], but while [`Sim::is_between`].
+    /// Attaches a scheduler as [`Sim::attach_again`] does, but while [`Sim::is_between`].
     ///
     /// # Errors
-    /// The kernel rejects it.
+    /// Fails if the kernel rejects the scheduler.
     pub fn attach_now(&mut self, scheduler: &Scheduler) -> Result<(), SetupError> {
         self.k.again.is_due = true;
         let attached = self.attach_again(scheduler, Vec::new());
@@ -49,16 +49,16 @@ impl<E: Engine> Sim<E> {
         attached
     }
 
-    /// Is there no scheduler now, but will there be one?
+    /// Returns whether no scheduler is attached now, but one will be.
     pub fn is_between(&self) -> bool {
         self.k.scx.is_gone() && self.k.again.is_awaited()
     }
 
-    /// Attaches a scheduler to the machine in its current state. Call it only after
-    /// [`State::Detached`](crate::run::main_loop::State::Detached). The engine's maps are new.
+    /// Attaches a scheduler to the machine in its current state. Call this only after
+    /// [`State::Detached`](crate::run::main_loop::State::Detached). The engine's maps must be new.
     ///
     /// # Errors
-    /// The kernel rejects it.
+    /// Fails if the kernel rejects the scheduler.
     pub fn attach_again(
         &mut self,
         scheduler: &Scheduler,
@@ -77,7 +77,7 @@ impl<E: Engine> Sim<E> {
         Ok(())
     }
 
-    /// [`Frame::Attach`]: user space runs its programs first; then the kernel begins to enable the scheduler.
+    /// Runs [`Frame::Attach`]: user space runs its programs first, and then the kernel begins to enable the scheduler.
     pub(crate) fn run_before_enabling(&mut self) {
         self.k.this_cpu().stack.extend([Frame::BeginEnable, Frame::TraceReg { nth: 0 }]);
         let once = (0..self.k.programs.len() as u32).filter(|&p| self.k.programs[p as usize].every.is_none());
@@ -85,7 +85,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend(once.into_iter().rev());
     }
 
-    /// [`Frame::BeginEnable`].
+    /// Runs [`Frame::BeginEnable`].
     pub(crate) fn enable_again(&mut self, c: CpuId) {
         self.k.scx.phase = Phase::Enabling;
         self.k.scx.slice_dfl_ns = SLICE_BYPASS_NS;

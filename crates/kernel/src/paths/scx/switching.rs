@@ -1,5 +1,5 @@
-//! A task's class is changed by another task: the scheduler takes it over or gives it up, while it runs, waits or
-//! sleeps (`sched_change_begin()` to `sched_change_end()` around a new `p->sched_class`).
+//! Changes a task's class on behalf of another task: the scheduler takes the task over or gives it up, whether it runs,
+//! waits or sleeps (`sched_change_begin()` to `sched_change_end()` around a new `p->sched_class`).
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -17,8 +17,8 @@ use keel_abi::{CpuId, TaskId};
 const COMES_OR_GOES: u64 = deq::SAVE | deq::MOVE | deq::CLASS | flag::NOCLOCK;
 
 impl<E: Engine> Sim<E> {
-    /// Locks the runqueue of `task` for a change by another task (`task_rq_lock()`); waits for a task that is just
-    /// being woken or moved. If this returns false, `again` runs next and has been pushed.
+    /// Locks the runqueue of `task` for a change by another task (`task_rq_lock()`). Waits while the task is being
+    /// woken or moved: then this returns `None` and has pushed `again` to run next.
     pub(crate) fn lock_task(&mut self, c: CpuId, task: TaskId, again: Frame) -> Option<CpuId> {
         let rq = self.k.tasks[task].cpu;
         if !self.k.lock_rq(c, rq) {
@@ -35,7 +35,7 @@ impl<E: Engine> Sim<E> {
         Some(rq)
     }
 
-    /// A task of another class, whose runqueue is locked, joins the scheduler under `policy`: `ops.enable`,
+    /// Moves a task of another class, whose runqueue is locked, to the scheduler under `policy`: calls `ops.enable`,
     /// `ops.set_weight`, `ops.set_cpumask`, and `ops.runnable` if it is runnable.
     pub(crate) fn join_scheduler(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         let rq = self.k.tasks[task].cpu;
@@ -56,7 +56,7 @@ impl<E: Engine> Sim<E> {
         self.join_asleep(c, task, policy);
     }
 
-    /// The same for a task that is in no queue.
+    /// Like [`Sim::join_scheduler`], for a task that is in no queue.
     pub(crate) fn join_asleep(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         self.k.forget_delayed(task);
         self.k.remove_load(task);
@@ -66,8 +66,8 @@ impl<E: Engine> Sim<E> {
         self.enable_member(c, task);
     }
 
-    /// A task of the scheduler, whose runqueue is locked, goes to the class of `policy`: `ops.quiescent` if it is
-    /// runnable, `ops.disable`, and `ops.exit_task` if the scheduler itself is being disabled.
+    /// Moves a task of the scheduler, whose runqueue is locked, to the class of `policy`: calls `ops.quiescent` if it
+    /// is runnable, `ops.disable`, and `ops.exit_task` if the scheduler itself is being disabled.
     pub(crate) fn leave_ext(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         let t = self.k.task(task);
         t.busy = true;
@@ -93,8 +93,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Another task gives a task, whose runqueue is locked, a policy of a different class, or a different place within
-    /// the real-time class (`__sched_setscheduler()`). Returns whether that is the case.
+    /// Gives a task, whose runqueue is locked, a policy on behalf of another task (`__sched_setscheduler()`), if that
+    /// means a different class, or is within the real-time class. Returns whether it did.
     pub(crate) fn change_class(&mut self, c: CpuId, task: TaskId, policy: Policy) -> bool {
         let to = self.k.urgency_with(task, policy);
         let (from, class) = (self.k.tasks[task].class, self.k.class_of_urgency(to));
@@ -109,7 +109,7 @@ impl<E: Engine> Sim<E> {
         true
     }
 
-    /// [`Frame::LeaveClass`].
+    /// Runs [`Frame::LeaveClass`].
     pub(crate) fn leave_class(&mut self, task: TaskId, policy: Policy, was_on: bool) {
         if self.k.tasks[task].member == Member::Enabled {
             self.k.leave_scheduler(self.vm.world(), task);
@@ -123,8 +123,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::SwitchSettle`]: a running task may have to make room for others now; a waiting task may preempt the
-    /// running one.
+    /// Runs [`Frame::SwitchSettle`]: reschedules the CPU if the task is running, because others may come first now. A
+    /// waiting task may preempt the running one.
     pub(crate) fn switch_settle(&mut self, c: CpuId, task: TaskId, rq: CpuId) {
         self.k.task(task).busy = false;
         let t = &self.k.tasks[task];

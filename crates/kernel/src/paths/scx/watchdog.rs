@@ -1,5 +1,5 @@
-//! The stall watchdog: a task that stays runnable without running for longer than the timeout
-//! ends the scheduler (`check_rq_for_timeouts()`).
+//! The stall watchdog: it ends the scheduler if a task stays runnable for longer than the timeout without running
+//! (`check_rq_for_timeouts()`).
 
 use crate::paths::sim::Sim;
 use crate::state::timer_number;
@@ -8,7 +8,7 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Span, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// Checks every runnable task, and runs again after half the timeout.
+    /// Checks every runnable task. The next check is half the timeout later.
     pub(crate) fn watchdog(&mut self, c: CpuId) {
         if self.k.scx.is_disabling() || self.k.now < self.k.scx.watchdog_at {
             return;

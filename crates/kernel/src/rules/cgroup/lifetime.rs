@@ -1,4 +1,4 @@
-//! Creating and removing cgroups.
+//! Creates and removes cgroups.
 
 use crate::state::cgroup::Number;
 use crate::state::kernel::Kernel;
@@ -8,7 +8,7 @@ use keel_abi::bpf::{Ea, Owner, World};
 use keel_abi::cgroup::CgroupId;
 
 impl Kernel {
-    /// Creates the root and the cgroups that exist before the scheduler; false when the world is full.
+    /// Creates the root and the cgroups that exist before the scheduler. Returns false if the world is full.
     pub(crate) fn make_first_cgroups<W: World>(&mut self, world: &mut W) -> bool {
         let there = |(place, cgroup): (usize, &keel_abi::cgroup::Cgroup)| {
             cgroup.is_there.then_some(CgroupId::at(place))
@@ -23,7 +23,7 @@ impl Kernel {
         })
     }
 
-    /// Creates a cgroup that can't be found yet; `None` if its parent does not exist or memory runs out.
+    /// Creates a cgroup that cannot be found yet. Returns `None` if its parent does not exist or memory runs out.
     pub(crate) fn new_cgroup<W: World>(&mut self, world: &mut W, id: CgroupId) -> Option<Number> {
         let settings = id.place().map(|place| &self.workload.cgroups[place]);
         let parent = match settings {
@@ -34,7 +34,7 @@ impl Kernel {
         self.mirror_cgroup(world, number).then_some(number)
     }
 
-    /// Writes a cgroup's `struct scx_cgroup_init_args` to the place where `c` keeps arguments.
+    /// Writes a cgroup's `struct scx_cgroup_init_args` to where `c` keeps arguments, and returns the address.
     pub(crate) fn cgroup_init_args<W: World>(&self, world: &mut W, c: CpuId, number: Number) -> Ea {
         let at = self.scx.args_at(c);
         let group = &self.cgroups[number];
@@ -46,14 +46,15 @@ impl Kernel {
         at
     }
 
-    /// BPF drops a reference: dropping the last one frees a removed cgroup's storage (`css_free_rwork_fn()`).
+    /// Drops a reference that BPF holds. Dropping the last one frees a removed cgroup's storage
+    /// (`css_free_rwork_fn()`).
     pub(crate) fn put_cgroup<W: World>(&mut self, world: &mut W, number: Number) {
         if self.cgroups.put(number) {
             world.storage_forget(Owner::Cgroup(number.0));
         }
     }
 
-    /// The kernel drops its reference to a cgroup that was removed or never completed.
+    /// Drops the kernel's own reference to a cgroup that was removed or whose creation failed.
     pub(crate) fn let_cgroup_go<W: World>(&mut self, world: &mut W, number: Number) {
         if self.cgroups.let_go(number) {
             world.storage_forget(Owner::Cgroup(number.0));

@@ -1,4 +1,4 @@
-//! The `struct cgroup` that BPF sees, with its `kernfs_node`, `css_set` and `task_group`.
+//! Keeps the `struct cgroup` that BPF sees, with its `kernfs_node`, `css_set` and `task_group`.
 
 use crate::state::cgroup::Number;
 use crate::state::cgroup::kernfs::kernfs_id;
@@ -10,14 +10,14 @@ use keel_abi::bpf::{Ea, World};
 /// `CSS_ONLINE`.
 const CSS_ONLINE: u32 = 1 << 1;
 
-/// `__PERCPU_REF_ATOMIC_DEAD`: marks a killed reference count.
+/// `__PERCPU_REF_ATOMIC_DEAD`, which marks a reference count as killed.
 const REF_DEAD: u64 = 3;
 
-/// The longest name that the kernel keeps (`NAME_MAX`), with its terminating zero.
+/// The size of the longest name that the kernel keeps (`NAME_MAX`), with its terminating NUL.
 const NAME_BYTES: u64 = 256;
 
 impl Kernel {
-    /// Creates the structures of a new cgroup that BPF sees; false when the world is full.
+    /// Creates the structures that BPF sees of a new cgroup. Returns false if the world is full.
     pub(super) fn mirror_cgroup<W: World>(&mut self, world: &mut W, number: Number) -> bool {
         let level = u64::from(self.cgroups[number].level);
         let size = cgroup::SIZE + 8 * (level + 1);
@@ -55,27 +55,27 @@ impl Kernel {
         true
     }
 
-    /// The last part of its path; the root has none.
+    /// Returns the last component of the cgroup's path. It is empty for the root.
     fn cgroup_name(&self, number: Number) -> String {
         let place = self.cgroups[number].id.place();
         let path = place.map_or("", |place| self.workload.cgroups[place].path.as_str());
         path.rsplit('/').next().unwrap_or_default().to_owned()
     }
 
-    /// The cgroup has been removed: its reference count is dead. Some schedulers check that.
+    /// Marks the reference count of a removed cgroup as dead, because some schedulers check that.
     pub(crate) fn mirror_cgroup_dead<W: World>(&self, world: &mut W, number: Number) {
         let at = self.cgroups[number].ea;
         world.put(at.offset(cgroup::SELF_FLAGS), &0u32.to_le_bytes());
         world.put(at.offset(cgroup::SELF_REFCNT), &REF_DEAD.to_le_bytes());
     }
 
-    /// `p->sched_task_group`. One that has an autogroup's in the kernel has the root's here.
+    /// Writes `p->sched_task_group`. Where the kernel has an autogroup's task group, this has the root's.
     pub(crate) fn mirror_task_group<W: World>(&self, world: &mut W, task: TaskId) {
         let group = self.cgroups[self.cgroups.of(task)].task_group;
         world.put(self.tasks[task].ea.offset(task_field::SCHED_TASK_GROUP), &group.0.to_le_bytes());
     }
 
-    /// `p->cgroups`.
+    /// Writes `p->cgroups`.
     pub(crate) fn mirror_membership<W: World>(&self, world: &mut W, task: TaskId, number: Number) {
         let css = self.cgroups[number].css_set;
         world.put(self.tasks[task].ea.offset(task_field::CGROUPS), &css.0.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Cgroups: creating and removing them, moving tasks between them, and the mutex that protects all this.
+//! Cgroups: creating and removing them, moving tasks between them, and the mutex that protects all of this.
 
 pub(crate) mod lifetime;
 pub(crate) mod mirror;

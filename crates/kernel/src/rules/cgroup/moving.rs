@@ -1,4 +1,4 @@
-//! Which tasks move when one is moved between cgroups.
+//! Decides which tasks move between cgroups.
 
 use crate::state::cgroup::Number;
 use crate::state::kernel::Kernel;
@@ -6,7 +6,7 @@ use crate::state::task::{Member, State};
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// The cgroup that a task is born in: the one that its description names, or else its parent's.
+    /// Returns the cgroup that a new task starts in: the one that its description names, or else its parent's.
     pub(crate) fn cgroup_of_new(&self, spec: Option<u32>, parent: TaskId) -> Number {
         let own = spec.and_then(|spec| self.workload.tasks[spec as usize].cgroup);
         let own = own.and_then(|id| self.cgroups.present(id));
@@ -14,7 +14,7 @@ impl Kernel {
         own.unwrap_or_else(inherited)
     }
 
-    /// The next task to move, from this one on: all threads of the process, or only the task.
+    /// Returns the next task to move, from number `from` on: any thread of the process, or only the task itself.
     pub(crate) fn next_mover(&self, task: TaskId, whole: bool, from: u32) -> Option<TaskId> {
         if !whole {
             return (from <= task.0).then_some(task);
@@ -30,8 +30,7 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// A real-time task that moves goes behind tasks of equal priority, and yields to them if it
-    /// runs.
+    /// Puts a real-time task that moves behind tasks of equal priority. If it is running, it yields to them.
     pub(crate) fn requeue_moved(&mut self, c: CpuId, task: TaskId) {
         let t = &self.tasks[task];
         if t.state != State::Blocked && t.state != State::New {
@@ -43,7 +42,7 @@ impl Kernel {
         }
     }
 
-    /// Is a whole process being moved right now? Until that is done no task can exit
+    /// Returns whether a whole process is being moved. Until that is done, no task can exit
     /// (`cgroup_threadgroup_rwsem`).
     pub(crate) fn moves_process(&self) -> bool {
         self.cgroups.moves_process

@@ -1,15 +1,16 @@
-//! The mutex that protects all changes to cgroups (`cgroup_mutex`).
+//! `cgroup_mutex`, which protects all changes to cgroups.
 
 use crate::state::kernel::Kernel;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Span};
 
-/// The number of `cgroup_mutex` among the kernel's locks that have lines of their own.
+/// The number of `cgroup_mutex` among the kernel locks that have their own cache lines.
 const CGROUP_MUTEX: u32 = 0;
 
 impl Kernel {
-    /// Takes `cgroup_mutex`. If another CPU has it, `c` queues for it and this returns false. Approximate: all waiters
-    /// spin; in the kernel they do so only while the owner runs (`mutex_optimistic_spin()`).
+    /// Takes `cgroup_mutex`. If another CPU holds it, `c` queues for it and this returns false. This is an
+    /// approximation: here all waiters spin, whereas in the kernel they spin only while the owner is running
+    /// (`mutex_optimistic_spin()`).
     pub(crate) fn lock_cgroups(&mut self, c: CpuId) -> bool {
         let now = self.moment();
         let mutex = &mut self.cgroups.mutex;
@@ -35,7 +36,7 @@ impl Kernel {
         true
     }
 
-    /// `CgroupFrame::Unlock`.
+    /// Runs `CgroupFrame::Unlock`: releases `cgroup_mutex`, or hands it to the next waiter.
     pub(crate) fn unlock_cgroups(&mut self, c: CpuId) {
         let at = self.cpus.this_cpu.clock;
         let mutex = &mut self.cgroups.mutex;
@@ -58,7 +59,7 @@ impl Kernel {
         self.queue.set_cpu(next, resumes);
     }
 
-    /// Must the scheduler be notified?
+    /// Returns whether this callback has to be called.
     pub(crate) fn tells_of_cgroups(&self, op: Op) -> bool {
         self.cgroups.enabled && self.has(op)
     }

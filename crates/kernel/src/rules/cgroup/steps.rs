@@ -1,11 +1,11 @@
-//! What a task's step does, and to which cgroup.
+//! Finds what a step of a task's program does to a cgroup.
 
 use crate::state::kernel::Kernel;
 use keel_abi::TaskId;
 use keel_abi::cgroup::{Bandwidth, CgroupStep};
 
 impl Kernel {
-    /// What a step of the task's program does to a cgroup.
+    /// Returns what a step of the task's program does to a cgroup.
     pub(crate) fn cgroup_step_of(&self, task: TaskId, step: u32) -> CgroupStep {
         let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");
         match self.workload.tasks[spec as usize].steps[step as usize] {

@@ -1,4 +1,4 @@
-//! Whether a CPU should balance a level, and what an attempt leads to.
+//! Decides whether a CPU should balance a sched domain, and what follows from an attempt (`sched_balance_rq()`).
 
 use crate::rules::fair::cost::Visit;
 use crate::state::cpu::Irq;
@@ -6,24 +6,24 @@ use crate::state::fair::round::{Idleness, Memory, Moves, Round};
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
-/// How an attempt ends.
+/// How a balancing attempt ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Tasks were to move, and did or did not.
+    /// The domain is imbalanced; tasks may or may not have moved.
     Unbalanced,
     /// No group is overloaded.
     Balanced,
     /// Another CPU balances for this group.
     NotDesignated,
-    /// No waiting task may go there.
+    /// No waiting task may run on the destination.
     AllPinned,
-    /// The running task may not go there.
+    /// The running task may not run on the destination.
     OnePinned,
 }
 
 impl Kernel {
-    /// Does this CPU balance for its group (`should_we_balance()`)? The first idle CPU does, on an idle core if there
-    /// is one; if none is idle, the first CPU.
+    /// Returns whether this CPU balances for its group (`should_we_balance()`). That is the first idle CPU, preferably
+    /// on an idle core; if none is idle, the first CPU.
     pub(crate) fn should_balance(&mut self, c: CpuId, round: &Round) -> bool {
         if !self.cpus[round.to].online {
             return false;
@@ -54,7 +54,8 @@ impl Kernel {
         single.unwrap_or(group.first_balancer()) == round.to
     }
 
-    /// Balancing failed because no task may go to the CPU with room: marks this in the level above (`sgc->imbalance`).
+    /// If tasks could not move because of their affinity, marks the group as imbalanced in the level above
+    /// (`sgc->imbalance`).
     pub(crate) fn note_pinned(&mut self, round: &Round) {
         if round.some_pinned && round.imbalance > 0 {
             self.set_imbalanced(round, true);
@@ -71,7 +72,7 @@ impl Kernel {
         };
     }
 
-    /// Updates what the level remembers of the attempt; returns whether a task moved.
+    /// Updates the level's state after an attempt. Returns whether a task moved.
     pub(crate) fn conclude(&mut self, c: CpuId, round: Round, end: End) -> bool {
         let counts = round.idleness != Idleness::NewlyIdle && round.moves != Moves::Misfit;
         let mut end = end;
@@ -102,7 +103,7 @@ impl Kernel {
         false
     }
 
-    /// Should the running task of the busiest CPU be pushed away (`need_active_balance()`)?
+    /// Returns whether the running task of the busiest CPU should be pushed away (`need_active_balance()`).
     fn needs_push(&self, round: &Round) -> bool {
         let hierarchy = round.hierarchy.clone();
         let level = &hierarchy.levels(round.owner)[round.level];
@@ -117,7 +118,8 @@ impl Kernel {
             || round.moves == Moves::Misfit
     }
 
-    /// Asks the busiest CPU's stopper to push its task; returns false if the task may not go to the destination.
+    /// Asks the busiest CPU's stopper to push its running task. Returns false if the task may not run on the
+    /// destination.
     fn ask_to_push(&mut self, c: CpuId, round: &Round) -> bool {
         let curr = self.cpus[round.from].curr;
         if curr.is_idle() || !self.may_use(curr, round.owner) {

@@ -1,6 +1,6 @@
-//! Which group of a level is overloaded compared with the local one, which of its CPUs tasks should be pulled from, and
-//! how much (`sched_balance_find_src_group()`, `calculate_imbalance()`, `sched_balance_find_src_rq()`). Nothing is
-//! moved here.
+//! Finds the busiest group of a level and its busiest CPU, and computes how much load or how many tasks to pull from
+//! there (`sched_balance_find_src_group()`, `calculate_imbalance()`, `sched_balance_find_src_rq()`). Moves nothing
+//! itself.
 
 use crate::rules::fair::cost::Visit;
 use crate::rules::fair::select_idle_sibling::idle_scan;
@@ -12,7 +12,7 @@ use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_trace::policy::GroupClass;
 
-/// How busy a level's groups are (`struct sd_lb_stats`).
+/// The load statistics of a level's groups (`struct sd_lb_stats`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Groups {
     local: Stats,
@@ -21,15 +21,15 @@ pub(crate) struct Groups {
     capacity: u64,
     util: u64,
     prefers_sibling: bool,
-    /// Of the local and the busiest group: are its CPUs one core?
+    /// Whether all CPUs of the group are one core, for the local and the busiest group.
     is_core: [bool; 2],
     has_crowd: bool,
-    /// A CPU is too busy for energy-aware placement.
+    /// Whether a CPU is too busy for energy-aware placement.
     has_overuse: bool,
 }
 
 impl Kernel {
-    /// The CPU that tasks should come from, and how much of what; both are kept in the round.
+    /// Returns the CPU to pull tasks from. Stores in the round how much to pull, and in which unit.
     pub(crate) fn find_busiest(&mut self, c: CpuId, round: &mut Round) -> Option<CpuId> {
         let hierarchy = round.hierarchy.clone();
         let level = &hierarchy.levels(round.owner)[round.level];
@@ -37,7 +37,7 @@ impl Kernel {
         round.considered = self.fair.considered.take();
         self.note_level(round, level, &groups);
         let busiest = busiest?;
-        // Energy-aware placement is left alone, except for tasks on CPUs that are too slow for them.
+        // Energy-aware placement is not disturbed, except for tasks on CPUs that are too slow for them.
         if self.heeds_energy() && !self.fair.is_overused && groups.busiest.kind != GroupClass::Misfit {
             return None;
         }
@@ -135,19 +135,19 @@ impl Kernel {
         stats
     }
 
-    /// Has balancing below the group failed because of tasks that may not move (`sg_imbalanced()`)?
+    /// Returns whether balancing below the group has failed because of tasks' affinity (`sg_imbalanced()`).
     fn is_imbalanced(&self, level: &Level, group: &Group) -> bool {
         let imbalanced = &self.fair.imbalanced;
         !imbalanced.is_empty() && imbalanced.contains(&(level.number, group.first_balancer()))
     }
 
-    /// Has the CPU a single fair task, with less capacity for it than the CPU could have (`sched_reduced_capacity()`)?
-    /// Several tasks are noticed anyway.
+    /// Returns whether the CPU has a single fair task and reduced capacity for it (`sched_reduced_capacity()`). With
+    /// several tasks, the imbalance is noticed anyway.
     fn is_alone_beside_rt(&self, cpu: CpuId, level: &Level) -> bool {
         self.cpus[cpu].fair.len() == 1 && self.is_reduced(cpu, level.imbalance_pct)
     }
 
-    /// The load of a task that does not fit the CPU it runs on (`update_misfit_status()`).
+    /// Returns the load of the CPU's running task if the CPU is too slow for it, or else 0 (`update_misfit_status()`).
     pub(super) fn misfit_load(&self, cpu: CpuId) -> u64 {
         let Some(curr) = self.fair_curr(cpu).filter(|_| self.is_uneven()) else { return 0 };
         let capacity = self.capacity(cpu);
@@ -159,7 +159,7 @@ impl Kernel {
         }
     }
 
-    /// Is a group busier than the busiest so far (`update_sd_pick_busiest()`)?
+    /// Returns whether a group is busier than the busiest one so far (`update_sd_pick_busiest()`).
     fn is_busier(
         &self,
         round: &Round,
@@ -202,7 +202,7 @@ impl Kernel {
         is_chosen && !is_faster
     }
 
-    /// Records about a level, while its groups are compared, how far searches in the cache go
+    /// Stores what the comparison of a level's groups tells about it: how many CPUs searches of the LLC scan
     /// (`update_idle_cpu_scan()`), and whether any task on the machine waits (`set_rd_overloaded()`).
     fn note_level(&mut self, round: &Round, level: &Level, groups: &Groups) {
         let hierarchy = round.hierarchy.clone();
@@ -219,7 +219,7 @@ impl Kernel {
         }
     }
 
-    /// The CPU of the busiest group to take tasks from (`sched_balance_find_src_rq()`).
+    /// Returns the CPU of the busiest group to take tasks from (`sched_balance_find_src_rq()`).
     fn busiest_cpu(&mut self, c: CpuId, round: &Round, level: &Level, group: &Group) -> Option<CpuId> {
         let mut best: Option<(CpuId, u64, u64)> = None;
         for cpu in group.cpus.and(&round.cpus).iter() {
@@ -229,7 +229,7 @@ impl Kernel {
             if tasks == 0 || level.is_uneven && is_no_gain && tasks == 1 {
                 continue;
             }
-            // How busy it is, for its capacity.
+            // How busy the CPU is, relative to its capacity.
             let (amount, scale) = match round.moves {
                 Moves::Load
                     if tasks == 1
@@ -258,7 +258,8 @@ fn has_less_spare(stats: &Stats, best: &Stats) -> bool {
 }
 
 impl Groups {
-    /// How much should move, and in which unit; `None` if nothing should (the end of `sched_balance_find_src_group()`).
+    /// Returns how much should move and in which unit, or `None` if nothing should (the end of
+    /// `sched_balance_find_src_group()`).
     fn imbalance(mut self, idleness: Idleness, level: &Level) -> Option<(Moves, u64)> {
         let (local, busiest) = (self.local, self.busiest);
         if matches!(busiest.kind, GroupClass::Misfit | GroupClass::Imbalanced) {
@@ -337,7 +338,7 @@ impl Groups {
         (Moves::Load, too_much.min(too_little) / ONE)
     }
 
-    /// By how many tasks two groups differ, for their cores (`sibling_imbalance()`).
+    /// Returns by how many tasks two groups differ, relative to their numbers of cores (`sibling_imbalance()`).
     fn between_siblings(&self, idleness: Idleness) -> u64 {
         let (local, busiest) = (&self.local, &self.busiest);
         if idleness == Idleness::Busy || busiest.tasks == 0 {

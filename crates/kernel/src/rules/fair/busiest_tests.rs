@@ -10,7 +10,7 @@ fn with_level(nodes: u32, number: usize, check: impl FnOnce(&Level)) {
     check(&hierarchy.levels(CpuId(0))[number]);
 }
 
-/// A group of eight CPUs with `tasks` tasks: at most one per CPU unless the group is overloaded.
+/// Returns the statistics of a group of eight CPUs with `tasks` tasks, which run on different CPUs where possible.
 fn group(tasks: u32, kind: GroupClass) -> Stats {
     let load = u64::from(tasks) * ONE;
     let mut stats = Stats {
@@ -100,6 +100,6 @@ fn siblings_differ_by_tasks_a_core() {
     check((0, 1), (2, 2), 2);
     check((0, 1), (1, 2), 1);
     check((0, 2), (6, 1), 9);
-    // An empty core helps where there are two tasks, however many cores they have.
+    // An idle core helps if there are two tasks, however many cores they share.
     check((0, 1), (2, 4), 2);
 }

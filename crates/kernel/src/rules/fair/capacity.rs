@@ -1,28 +1,28 @@
-//! The capacity that real-time tasks leave of a CPU (`scale_rt_capacity()`). It is updated when the CPU is balanced
-//! for, so it may be out of date.
+//! The CPU capacity that real-time tasks leave to the fair class (`scale_rt_capacity()`). It is updated when the CPU is
+//! balanced for, so it may be out of date.
 //!
-//! Interrupts take no capacity, as in kernels that don't account their time (`CONFIG_IRQ_TIME_ACCOUNTING`; Debian's
-//! don't), and there are no deadline tasks.
+//! Interrupts take no capacity, as in kernels that don't account their time (without `CONFIG_IRQ_TIME_ACCOUNTING`;
+//! Debian's are built so), and there are no deadline tasks.
 
 use crate::state::fair::pelt::Doing;
 use crate::state::fair::round::{Idleness, Round};
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
-/// The capacity that is left of a CPU; never zero.
+/// Returns the capacity that is left of a CPU, which is never zero.
 fn left(capacity: u64, rt: u64) -> u64 {
     capacity.saturating_sub(rt).max(1)
 }
 
 impl Kernel {
-    /// `c` starts or stops running a real-time task (`update_rt_rq_load_avg()`).
+    /// Records that `c` starts or stops running a real-time task (`update_rt_rq_load_avg()`).
     pub(crate) fn note_rt(&mut self, c: CpuId, runs: bool) {
         self.count_rt(c);
         self.fair.loads[c.index()].runs_rt = runs;
         self.govern(c);
     }
 
-    /// Updates the average of what real-time tasks use of a CPU.
+    /// Updates the average utilization of a CPU by real-time tasks.
     pub(super) fn count_rt(&mut self, cpu: CpuId) {
         let now = self.pelt_now(cpu);
         let load = &mut self.fair.loads[cpu.index()];
@@ -38,7 +38,7 @@ impl Kernel {
         self.fair.loads[cpu.index()].rt.util
     }
 
-    /// Updates the capacity of the CPU that a round at its lowest level balances for, though not each time that the CPU
+    /// Updates the capacity of the CPU that a round at the lowest level balances for, but not every time that the CPU
     /// runs out of tasks (`update_group_capacity()`, `update_cpu_capacity()`).
     pub(super) fn update_capacity(&mut self, round: &Round) {
         let (cpu, now) = (round.to, self.ticks());
@@ -52,12 +52,12 @@ impl Kernel {
         (load.left, load.left_until) = (Some(left), now + interval);
     }
 
-    /// The CPU's capacity for the fair class when it was last updated (`capacity_of()`).
+    /// Returns the CPU's capacity for the fair class as of its last update (`capacity_of()`).
     pub(super) fn capacity_left(&self, cpu: CpuId) -> u64 {
         self.fair.loads[cpu.index()].left.unwrap_or_else(|| self.capacity(cpu))
     }
 
-    /// Is that noticeably less than all it has (`check_cpu_capacity()`)?
+    /// Returns whether that is noticeably less than the CPU's full capacity (`check_cpu_capacity()`).
     pub(super) fn is_reduced(&self, cpu: CpuId, imbalance_pct: u64) -> bool {
         self.capacity_left(cpu) * imbalance_pct < self.capacity(cpu) * 100
     }

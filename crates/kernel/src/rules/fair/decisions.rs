@@ -1,4 +1,4 @@
-//! What placements and balancing attempts considered, as policy events, if a run asks for them
+//! Emits what placements and balancing attempts considered, as policy events, if a run asks for them
 //! ([`FairSettings::tell_policy`](crate::state::fair::settings::FairSettings)). Nothing here changes a decision or its
 //! cost.
 
@@ -13,7 +13,7 @@ use keel_trace::policy::{Group, Kind, MAX_GROUPS, Outcome};
 use keel_trace::{Class, Policy};
 
 impl Considered {
-    /// A group that has been summed up.
+    /// Records a group whose statistics are complete.
     pub(crate) fn group(&mut self, cpus: &CpuSet, stats: &Stats, is_own: bool) {
         let few = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
         let group = Group {
@@ -30,20 +30,20 @@ impl Considered {
 }
 
 impl Kernel {
-    /// A decision begins: its inputs are kept until it ends, if there is a listener.
+    /// Begins a decision: its inputs are recorded until it ends, if something listens.
     pub(crate) fn begin_decision(&mut self) {
         let is_asked = self.fair.settings.tell_policy && self.out.wants(Class::POLICY);
         self.fair.considered = is_asked.then(Box::default);
     }
 
-    /// A decision looks at this CPU.
+    /// Records that a decision looks at this CPU.
     pub(super) fn consider(&mut self, cpu: CpuId) {
         if let Some(considered) = &mut self.fair.considered {
             considered.cpus.insert(cpu);
         }
     }
 
-    /// `c` has decided where a task goes.
+    /// Emits where `c` has placed a task.
     pub(super) fn tell_placement(&mut self, c: CpuId, task: TaskId, flags: u64, chosen: CpuId) {
         let Some(considered) = self.fair.considered.take() else { return };
         let kind = if flags & (wake::FORK | wake::EXEC) != 0 { Kind::Fork } else { Kind::Wakeup };
@@ -56,7 +56,7 @@ impl Kernel {
         self.out.tell_decision(self.now, policy);
     }
 
-    /// An attempt to balance has ended, on `c`.
+    /// Emits how a balancing attempt has ended, on `c`.
     pub(crate) fn tell_round(&mut self, c: CpuId, round: &mut Round, end: End) {
         let Some(considered) = round.considered.take() else { return };
         let kind = match round.asker {

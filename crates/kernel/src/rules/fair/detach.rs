@@ -1,4 +1,4 @@
-//! Taking tasks from an overloaded CPU (`detach_tasks()`, `can_migrate_task()`), the least recently run first.
+//! Detaches tasks from a busy CPU (`detach_tasks()`, `can_migrate_task()`), the least recently run first.
 
 use crate::rules::fair::cost::Visit;
 use crate::state::fair::rest::MIGRATION_COST;
@@ -8,11 +8,12 @@ use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
-/// Balancing leaves a task that ran this recently where it is, unless it has failed too often (`task_hot()`).
+/// A task that ran this recently is cache-hot: balancing leaves it where it is, unless it has failed too often
+/// (`task_hot()`).
 const HOT_NS: u64 = MIGRATION_COST.as_ns();
 
 impl Kernel {
-    /// Takes tasks for the round's imbalance from its source, which is locked.
+    /// Detaches tasks from the round's source, which is locked, until its imbalance is made up for.
     pub(crate) fn take_tasks(&mut self, c: CpuId, round: &mut Round) {
         let from = round.from;
         self.charge_fair_curr(from);
@@ -21,7 +22,7 @@ impl Kernel {
             round.all_pinned = false;
             return;
         }
-        // A task that is passed over goes to the end of the list.
+        // A task that is skipped goes to the end of the list.
         for task in self.by_last_run(from) {
             let is_last = round.idleness != Idleness::Busy && self.nr_running(from) <= 1;
             if is_last || round.imbalance <= 0 {
@@ -50,7 +51,7 @@ impl Kernel {
         }
     }
 
-    /// Takes the first task that may move, for a CPU that pushes (`detach_one_task()`).
+    /// Detaches the first task that may move, for active balancing (`detach_one_task()`).
     pub(crate) fn take_one(&mut self, c: CpuId, round: &mut Round) -> bool {
         for task in self.by_last_run(round.from) {
             self.take_turn(c, Visit::Task);
@@ -62,14 +63,14 @@ impl Kernel {
         false
     }
 
-    /// A CPU's fair tasks in the order in which they came or ran (`rq->cfs_tasks`).
+    /// Returns a CPU's fair tasks in the order in which they arrived or last ran (`rq->cfs_tasks`).
     fn by_last_run(&self, cpu: CpuId) -> Vec<TaskId> {
         let mut tasks: Vec<TaskId> = self.fair_tasks(cpu);
         tasks.sort_by_key(|&task| self.fair.entities[task].listed);
         tasks
     }
 
-    /// A task arrives or runs: it becomes the last on its CPU's list.
+    /// Makes a task that arrives or runs the last one on its CPU's list.
     pub(super) fn touch(&mut self, task: TaskId) {
         self.fair.listed += 1;
         self.fair.entities[task].listed = self.fair.listed;
@@ -115,7 +116,7 @@ impl Kernel {
         !is_hot || failed > level.cache_nice_tries
     }
 
-    /// Is anything in the task's group on that CPU (`task_is_ineligible_on_dst_cpu()`)?
+    /// Returns whether the task's group has any entities on that CPU (`task_is_ineligible_on_dst_cpu()`).
     fn has_mates(&self, task: TaskId, cpu: CpuId) -> bool {
         let groups = &self.fair.groups;
         match self.fair.entities[task].queue.group().map(|slot| groups.slots[slot.index()].group) {
@@ -126,7 +127,7 @@ impl Kernel {
         }
     }
 
-    /// How much of the imbalance the task accounts for; `None` if it is too large to move.
+    /// Returns how much of the imbalance the task accounts for, or `None` if it is too large to move.
     fn amount_of(&self, round: &Round, task: TaskId) -> Option<i64> {
         let load = &self.fair.entities[task].load;
         let failed = self.memory_of(round.owner, round.level).failed;
@@ -141,11 +142,11 @@ impl Kernel {
         }
     }
 
-    /// `detach_task()`: it is in no queue until its new CPU is locked.
+    /// `detach_task()`: the task is in no queue until its new CPU is locked.
     fn take(&mut self, c: CpuId, round: &mut Round, task: TaskId) {
         let from = round.from;
         if self.fair.entities[task].delayed {
-            // It stays asleep; it only stops competing.
+            // The task keeps sleeping; it only stops competing.
             return self.forget_delayed(task);
         }
         self.dequeue_fair(task);

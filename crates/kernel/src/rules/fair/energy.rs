@@ -1,13 +1,13 @@
 //! Energy-aware placement (`find_energy_efficient_cpu()`): as long as no CPU is too busy, a waking task goes where the
-//! machine's energy model predicts the least energy. Each performance domain has two candidates: the previous one and
-//! the one with the most capacity to spare.
+//! machine's energy model predicts the least energy. Each performance domain has two candidates: the previous CPU and
+//! the one with the most spare capacity.
 
 use crate::rules::fair::cost::Visit;
 use crate::state::fair::pelt::ONE;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, CpuSet, TaskId};
 
-/// Candidates of a domain, each with what its CPU has to spare.
+/// The candidates of a domain, each with its CPU's spare capacity.
 #[derive(Clone, Copy, Debug, Default)]
 struct Candidates {
     prev: Option<u64>,
@@ -25,25 +25,25 @@ impl Candidates {
 }
 
 impl Kernel {
-    /// Does the machine have an energy model, and CPUs to choose from (`sched_energy_enabled()`)? Not with several
-    /// threads to a core.
+    /// Returns whether the machine has an energy model, CPUs of different capacities and no SMT
+    /// (`sched_energy_enabled()`).
     pub(super) fn heeds_energy(&self) -> bool {
         !self.machine.energy.is_empty() && self.is_uneven() && !self.fair.has_smt
     }
 
-    /// A task has come to a CPU, or runs there at a tick (`check_update_overutilized_status()`).
+    /// Checks for overutilization when a task has joined a CPU, or at a tick (`check_update_overutilized_status()`).
     pub(super) fn note_overuse(&mut self, cpu: CpuId) {
         if !self.fair.is_overused && self.is_overused(cpu) {
             self.fair.is_overused = true;
         }
     }
 
-    /// Do the CPU's tasks use more than four fifths of it (`cpu_overutilized()`)?
+    /// Returns whether tasks use more than four fifths of the CPU (`cpu_overutilized()`).
     pub(super) fn is_overused(&self, cpu: CpuId) -> bool {
         self.heeds_energy() && !fits(self.cpu_util(cpu), self.capacity_left(cpu))
     }
 
-    /// The CPU on which `task`, woken on `c`, takes the least energy; `None` if energy doesn't decide.
+    /// Returns the CPU on which `task`, woken on `c`, takes the least energy, or `None` if energy doesn't decide.
     pub(super) fn least_energy(&mut self, c: CpuId, task: TaskId, prev: CpuId) -> Option<CpuId> {
         if !self.heeds_energy() || self.fair.is_overused {
             return None;
@@ -70,7 +70,7 @@ impl Kernel {
             let base = self.energy(domain, &cpus, task, None, busy);
             let more = |to| self.energy(domain, &cpus, task, Some(to), busy + own).checked_sub(base);
             if found.prev.is_some() {
-                // If the task adds less than nothing, the CPUs' utilization has changed in the meantime.
+                // If the task appears to reduce the energy, the CPUs' utilization has changed in the meantime.
                 let Some(takes) = more(prev) else { return Some(prev) };
                 prev_takes = Some(takes);
                 if best.is_none_or(|(_, least)| takes < least) {
@@ -88,7 +88,7 @@ impl Kernel {
         Some(best.filter(|&(_, takes)| is_less(takes)).map_or(prev, |(cpu, _)| cpu))
     }
 
-    /// The CPUs of a domain that are online.
+    /// Returns the online CPUs of a performance domain, or `None` if there are none.
     fn domain_in_use(&self, domain: usize) -> Option<CpuSet> {
         let cpus = self.machine.energy[domain].cpus.iter();
         let cpus: CpuSet = cpus.filter(|&cpu| self.cpus[cpu].online).collect();
@@ -107,7 +107,7 @@ impl Kernel {
         found
     }
 
-    /// The utilization of the domain's CPUs without the task (`eenv_pd_busy_time()`).
+    /// Returns the utilization of the domain's CPUs without the task (`eenv_pd_busy_time()`).
     fn busy_time(&mut self, c: CpuId, task: TaskId, cpus: &CpuSet) -> u64 {
         cpus.iter()
             .map(|cpu| {
@@ -118,20 +118,20 @@ impl Kernel {
             .sum()
     }
 
-    /// The energy that the domain takes with the task on `to`, if it is there at all (`compute_energy()`).
+    /// Returns the energy that the domain takes if the task is on `to`, or without the task (`compute_energy()`).
     fn energy(&self, domain: usize, cpus: &CpuSet, task: TaskId, to: Option<CpuId>, busy: u64) -> u64 {
         let all: u64 = cpus.iter().map(|cpu| self.capacity(cpu)).sum();
         let needed = |cpu| {
             let capacity = self.capacity(cpu);
             let util = (self.util_with(cpu, task, to, true) + self.rt_util(cpu)).min(capacity);
-            // What the governor gives (`sugov_effective_cpu_perf()`): everything if a real-time task can run.
+            // What the governor requests (`sugov_effective_cpu_perf()`): full capacity if a real-time task can run.
             if self.cpus[cpu].rt.is_ready() { capacity } else { (util + util / 4).min(capacity) }
         };
         let most = cpus.iter().map(needed).max().unwrap_or(0);
         self.machine.energy[domain].energy(most, busy.min(all))
     }
 
-    /// A CPU's utilization with the task on `to` (`cpu_util()`). If boosted, waiting tasks count as well.
+    /// Returns a CPU's utilization if the task is on `to` (`cpu_util()`). If boosted, waiting tasks count as well.
     fn util_with(&self, cpu: CpuId, task: TaskId, to: Option<CpuId>, is_boosted: bool) -> u64 {
         let load = &self.fair.loads[cpu.index()];
         let own = &self.fair.entities[task];

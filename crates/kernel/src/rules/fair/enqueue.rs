@@ -1,4 +1,4 @@
-//! Enqueueing, dequeueing, running and yielding fair tasks (`enqueue_task_fair()`, `dequeue_task_fair()`,
+//! Enqueues, dequeues and charges fair tasks, and lets them yield (`enqueue_task_fair()`, `dequeue_task_fair()`,
 //! `update_curr()`).
 
 use crate::rules::fair::hierarchy::Leaves;
@@ -12,7 +12,7 @@ use keel_abi::task::Policy;
 use keel_abi::{CpuId, Span, TaskId};
 
 impl Kernel {
-    /// Puts a task that has become runnable on its CPU's queue (`enqueue_task_fair()`).
+    /// Puts a task that has become runnable on its CPU's runqueue (`enqueue_task_fair()`).
     pub(crate) fn enqueue_fair(&mut self, task: TaskId, is_new: bool) {
         let t = &self.tasks[task];
         let (rq, is_running) = (t.cpu, t.on_cpu);
@@ -48,8 +48,8 @@ impl Kernel {
         self.start_hrtick(rq);
     }
 
-    /// `dequeue_task_fair()`. A task that goes to sleep may stay queued until it is owed something, but no longer
-    /// counts.
+    /// `dequeue_task_fair()`. A task that goes to sleep may stay queued until its lag is no longer negative, but it no
+    /// longer counts as runnable.
     pub(crate) fn dequeue_fair(&mut self, task: TaskId) {
         let (rq, state) = (self.tasks[task].cpu, self.tasks[task].state);
         if self.leave_limbo(task) {
@@ -71,21 +71,22 @@ impl Kernel {
         }
     }
 
-    /// A sleeping task leaves the queue that it has stayed in (`DEQUEUE_DELAYED`).
+    /// Removes a sleeping task from the queue that it has stayed in (`DEQUEUE_DELAYED`).
     pub(crate) fn forget_delayed(&mut self, task: TaskId) {
         if self.fair.entities.get(task).is_some_and(|entity| entity.delayed) {
             self.forget(task.into());
         }
     }
 
-    /// Like [`Kernel::forget_delayed`], but also for an empty group.
+    /// Like [`Kernel::forget_delayed`], but also for an empty group's entity.
     pub(crate) fn forget(&mut self, id: EntityId) {
         self.update_load(self.fair.entities[id].queue, id);
         self.leave_queues(id, Leaves::Goes);
         self.fair.queued -= u32::from(id.task().is_some());
     }
 
-    /// The CPU in whose queue the task sleeps, if any: it wakes there, even if other CPUs are idle (`ttwu_runnable()`).
+    /// Returns the CPU in whose queue the task sleeps, if any. It wakes there, even if other CPUs are idle
+    /// (`ttwu_runnable()`).
     pub(crate) fn sleeps_in(&self, task: TaskId) -> Option<CpuId> {
         self.fair.entities.get(task).filter(|entity| entity.delayed).map(|entity| entity.queue.cpu)
     }
@@ -100,7 +101,7 @@ impl Kernel {
         }
     }
 
-    /// The task's nice value or policy has changed (`reweight_entity()`): its lag is scaled to its new weight.
+    /// Applies a changed nice value or policy (`reweight_entity()`): the task's lag is scaled to its new weight.
     pub(crate) fn reweight_fair(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         let (policy, nice, is_dead) = (t.policy, t.nice, t.state == State::Dead);
@@ -125,7 +126,7 @@ impl Kernel {
         }
     }
 
-    /// Charges the fair task that runs on `rq`, if there is one, for its time up to now.
+    /// Charges the fair task that runs on `rq`, if there is one, up to now.
     pub(crate) fn charge_fair_curr(&mut self, rq: CpuId) {
         let (curr, at) = (self.cpus[rq].curr, self.cpus.this_cpu.clock);
         if self.class_of(curr) != SchedClass::Fair {
@@ -138,7 +139,7 @@ impl Kernel {
         self.charge_fair(curr, ran);
     }
 
-    /// Charges a fair task, and each group that it is in, for `ran`.
+    /// Charges a fair task, and each group that it is in, for running this long.
     #[cold]
     pub(crate) fn charge_fair(&mut self, task: TaskId, ran: Span) {
         let rq = self.tasks[task].cpu;
@@ -173,7 +174,7 @@ impl Kernel {
         }
     }
 
-    /// `c` switches from a fair task to `next` (`put_prev_task_fair()`).
+    /// When `c` switches from a fair task to `next` (`put_prev_task_fair()`).
     pub(crate) fn put_prev_fair(&mut self, c: CpuId, next: TaskId) {
         let is_fair = self.class_of(next) == SchedClass::Fair;
         self.put_queues(c, Some(next).filter(|_| is_fair));
@@ -184,7 +185,7 @@ impl Kernel {
         }
     }
 
-    /// `c` switches to a fair task (`set_next_task_fair()`).
+    /// When `c` switches to a fair task (`set_next_task_fair()`).
     pub(crate) fn set_next_fair(&mut self, c: CpuId, next: TaskId) {
         self.set_queues(next);
         self.touch(next);

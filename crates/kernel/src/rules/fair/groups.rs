@@ -1,4 +1,4 @@
-//! Which group and queue a task belongs to, and the groups above.
+//! Finds the task group and the queue that a task belongs to, and the groups above them.
 
 use crate::state::cgroup::Number;
 use crate::state::fair::entity::Entities;
@@ -11,8 +11,8 @@ use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// The group of a task (`task_group()`, `autogroup_task_group()`): its cgroup's, or its session's autogroup if it
-    /// is in the root cgroup.
+    /// Returns the group of a task (`task_group()`, `autogroup_task_group()`): its cgroup's, or its session's autogroup
+    /// if it is in the root cgroup.
     fn group_of(&mut self, task: TaskId) -> GroupId {
         if let Some(group) = self.fair.entity(task).group {
             return group;
@@ -53,7 +53,7 @@ impl Kernel {
         self.fair.groups.add(origin, GroupId::ROOT, shares, false)
     }
 
-    /// The queue that a task joins on a CPU.
+    /// Returns the queue that a task joins on a CPU.
     #[inline]
     pub(super) fn home_of(&mut self, task: TaskId, cpu: CpuId) -> QueueId {
         match self.group_of(task) {
@@ -69,7 +69,7 @@ impl Kernel {
         }
     }
 
-    /// A queue.
+    /// Returns a queue.
     #[inline]
     pub(super) fn queue_at(&self, at: QueueId) -> &FairQueue {
         match at.group() {
@@ -78,7 +78,7 @@ impl Kernel {
         }
     }
 
-    /// A queue, with the entities that its functions need.
+    /// Returns a queue, with the entities that its methods need.
     #[inline]
     pub(super) fn queue_mut(&mut self, at: QueueId) -> (&mut FairQueue, &mut Entities) {
         let fair = &mut self.fair;
@@ -88,18 +88,18 @@ impl Kernel {
         }
     }
 
-    /// The queue of the group that an entity represents; `None` for a task.
+    /// Returns the queue of the group that an entity represents, or `None` for a task.
     #[inline]
     pub(super) fn queue_below(&self, id: EntityId) -> Option<QueueId> {
         id.slot().map(|slot| QueueId { cpu: self.fair.groups.slots[slot.index()].cpu, slot })
     }
 
-    /// The groups on its CPU that a queue is in, from its own upwards.
+    /// Returns the groups that a queue is in on its CPU, its own first and then upwards.
     pub(super) fn groups_above(&self, at: QueueId) -> impl Iterator<Item = Slot> {
         std::iter::successors(at.group(), |slot| self.fair.entities[slot.entity()].queue.group())
     }
 
-    /// The fair task that runs on a CPU, still on its queues or just leaving them.
+    /// Returns the fair task that runs on a CPU, whether it is still queued or is just being dequeued.
     #[inline]
     pub(super) fn fair_curr(&self, cpu: CpuId) -> Option<TaskId> {
         let mut id = self.cpus[cpu].fair.curr()?;
@@ -111,7 +111,7 @@ impl Kernel {
         }
     }
 
-    /// All tasks in a CPU's queues.
+    /// Returns all tasks in a CPU's queues.
     pub(super) fn fair_tasks(&self, cpu: CpuId) -> Vec<TaskId> {
         let mut tasks = Vec::new();
         let mut open = vec![QueueId::root(cpu)];

@@ -1,4 +1,4 @@
-//! The way up from a task: when it joins a queue, its group joins the queue above, and so on
+//! Walks up the group hierarchy from a task: when the task joins a queue, its group joins the queue above, and so on
 //! (`for_each_sched_entity()`).
 
 use crate::state::fair::ids::{EntityId, QueueId, Slot};
@@ -9,18 +9,18 @@ use keel_abi::{CpuId, TaskId};
 /// Why an entity leaves its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaves {
-    /// A task goes elsewhere, or is changed, and wants to run.
+    /// The task moves elsewhere or is changed, and stays runnable.
     Moves,
-    /// It sleeps, and stays queued as long as it is owed nothing (`DELAY_DEQUEUE`).
+    /// It goes to sleep, and stays queued while its lag is negative (`DELAY_DEQUEUE`).
     Sleeps,
-    /// It sleeps or dies, and does not stay queued.
+    /// It goes to sleep or dies, and does not stay queued.
     Goes,
     /// Its group has used up its `cpu.max` (`DEQUEUE_THROTTLE`).
     Throttled,
 }
 
 impl Kernel {
-    /// An entity joins its queue, and so does each group above that was empty.
+    /// Enqueues a task's entity, and each group above it that was empty.
     pub(super) fn join_queues(&mut self, task: TaskId, share: Share, joins: Joins) {
         let (mut id, mut share, mut joins) = (EntityId::from(task), share, joins);
         let mut come = Counts::one(share.is_idle);
@@ -53,14 +53,14 @@ impl Kernel {
         }
     }
 
-    /// Dequeues an entity, and each group that this leaves empty (`dequeue_entities()`). Returns false if the entity
-    /// itself stays for now.
+    /// Dequeues an entity, and each group that becomes empty (`dequeue_entities()`). Returns false if the entity itself
+    /// stays for now.
     pub(crate) fn leave_queues(&mut self, id: EntityId, why: Leaves) -> bool {
         let cpu = self.fair.entities[id].queue.cpu;
         let had_others = !self.cpus[cpu].fair.is_idle_only();
         let leaves = self.leave_upwards(id, why);
         if had_others && self.cpus[cpu].fair.is_idle_only() {
-            // If only SCHED_IDLE tasks are left, tasks on other CPUs may be more important: the CPU balances at its
+            // If only SCHED_IDLE tasks are left, tasks on other CPUs may be more important, so the CPU balances at its
             // next tick.
             self.fair.next_balance[cpu.index()] = self.ticks();
         }
@@ -112,7 +112,8 @@ impl Kernel {
         }
     }
 
-    /// A task of this group has gone to sleep: the others in the group get the rest of its turn (`set_next_buddy()`).
+    /// After a task of this group went to sleep: lets the others in the group have the rest of its turn
+    /// (`set_next_buddy()`).
     fn prefer(&mut self, group: EntityId) {
         let mut id = group;
         while self.fair.entities[id].on_rq && !self.fair.entities[id].is_idle {
@@ -123,7 +124,7 @@ impl Kernel {
         }
     }
 
-    /// Picks no longer prefer this entity, nor the groups above it (`clear_buddies()`).
+    /// Makes picks no longer prefer this entity or the groups above it (`clear_buddies()`).
     pub(super) fn stop_preferring(&mut self, id: EntityId) {
         let mut id = id;
         loop {
@@ -136,7 +137,7 @@ impl Kernel {
         }
     }
 
-    /// From a queued entity upwards: updates loads and weights, after tasks below it have come or gone.
+    /// Updates loads, weights and counts from a queued entity upwards, after tasks below it have come or gone.
     fn count_above(&mut self, id: EntityId, slice_ns: u64, come: Counts, gone: Counts) {
         let (mut id, mut slice_ns, mut come, mut gone) = (id, slice_ns, come, gone);
         loop {
@@ -155,7 +156,7 @@ impl Kernel {
         }
     }
 
-    /// A task starts or stops sleeping in this queue (`set_delayed()`).
+    /// Counts a task that starts to sleep in this queue (`set_delayed()`).
     fn count_delayed(&mut self, at: QueueId) {
         let sleeper = Counts { delayed: 1, ..Counts::default() };
         self.each_queue(at, |queue| queue.count(sleeper));
@@ -170,7 +171,7 @@ impl Kernel {
         }
     }
 
-    /// A task that has stayed in its queue wakes there.
+    /// Wakes a task that has stayed in its queue.
     pub(super) fn wake_in_queue(&mut self, task: TaskId) {
         let id = EntityId::from(task);
         self.requeue(id);
@@ -186,7 +187,7 @@ impl Kernel {
         queue.wakes(entities, id, tick_ns);
     }
 
-    /// The task runs on its CPU without having been picked: it is the current one of all its queues.
+    /// Makes a task that runs on its CPU without having been picked the current one of all its queues.
     pub(super) fn adopt_running(&mut self, task: TaskId) {
         let mut id = EntityId::from(task);
         loop {
@@ -198,7 +199,7 @@ impl Kernel {
         }
     }
 
-    /// The entities that run on `c` stop, down to the first level at which the next task's group differs: groups that
+    /// Stops the entities that run on `c`, from the first level at which the next task's group differs. Groups that
     /// contain both tasks keep running (`pick_next_task_fair()`).
     pub(super) fn put_queues(&mut self, c: CpuId, next: Option<TaskId>) {
         let mut at = QueueId::root(c);
@@ -215,12 +216,12 @@ impl Kernel {
         }
     }
 
-    /// Does the group contain the task, on its CPU?
+    /// Returns whether the group contains the task, on the task's CPU.
     fn is_above(&self, group: EntityId, task: TaskId) -> bool {
         self.groups_above(self.fair.entities[task].queue).any(|slot| slot.entity() == group)
     }
 
-    /// A task starts running, and so does each group above it that is not running yet.
+    /// Starts running a task, and each group above it that is not running yet.
     pub(super) fn set_queues(&mut self, task: TaskId) {
         let mut id = EntityId::from(task);
         loop {
@@ -236,7 +237,7 @@ impl Kernel {
         }
     }
 
-    /// The entities through which two tasks of one CPU compete in the same queue, and that queue
+    /// Returns the entities through which two tasks of one CPU compete in the same queue, and that queue
     /// (`find_matching_se()`).
     pub(super) fn matching(&self, one: TaskId, other: TaskId) -> (EntityId, EntityId, QueueId) {
         let (mut one, mut other) = (EntityId::from(one), EntityId::from(other));
@@ -258,7 +259,7 @@ impl Kernel {
         }
     }
 
-    /// Like [`Kernel::matching`], if one of them is in the root's queue.
+    /// Like [`Kernel::matching`], if one of them is in the root queue.
     fn matching_at_root(&self, one: EntityId, other: EntityId) -> (EntityId, EntityId, QueueId) {
         let top =
             |id: EntityId| self.groups_above(self.fair.entities[id].queue).last().map_or(id, Slot::entity);

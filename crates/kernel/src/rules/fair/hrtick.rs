@@ -1,15 +1,15 @@
-//! When the timer at the end of a fair task's slice is due.
+//! Sets the high-resolution timer that ends a fair task's slice.
 
 use crate::state::class::SchedClass;
 use crate::state::fair::weight::run_time;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, Span};
 
-/// The shortest slice (`hrtick_start()`).
+/// The shortest time that the timer is set to (`hrtick_start()`).
 const SHORTEST_NS: u64 = 10_000;
 
 impl Kernel {
-    /// A task has joined: sets the timer if it is not set yet (`hrtick_update()`).
+    /// After a task has joined: sets the timer unless it is already set (`hrtick_update()`).
     pub(super) fn start_hrtick(&mut self, rq: CpuId) {
         let cpu = &self.cpus[rq];
         if cpu.hrtick_at == Instant::NEVER && self.class_of(cpu.curr) == SchedClass::Fair {
@@ -17,7 +17,7 @@ impl Kernel {
         }
     }
 
-    /// Arms the timer for the end of the slice of the task that runs on `rq`, if other tasks wait there
+    /// Sets the timer to the end of the slice of the task that runs on `rq`, if other tasks wait there
     /// (`hrtick_start_fair()`).
     pub(super) fn set_hrtick(&mut self, rq: CpuId) {
         let is_shared = self.fair.settings.hrtick && self.cpus[rq].fair.queued() > 1;

@@ -1,5 +1,5 @@
-//! Where a new task, or a task with a new program, goes: down the domains, at each level to the least loaded group, and
-//! there to its idlest CPU (`sched_balance_find_dst_cpu()`).
+//! Selects a CPU for a new task, or for a task that executes a program: goes down the sched domains, at each level to
+//! the idlest group and there to its idlest CPU (`sched_balance_find_dst_cpu()`).
 
 use crate::rules::fair::cost::Visit;
 use crate::rules::fair::stats::{Stats, allowed_between_nodes};
@@ -11,7 +11,7 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::policy::GroupClass;
 
 impl Kernel {
-    /// The CPU for a task that is created by or runs on `c`.
+    /// Returns the CPU for a task that runs on `c` or was created there.
     pub(super) fn spread(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
         let hierarchy = self.hierarchy();
         let takes = |level: &&Level| match flags & wake::FORK != 0 {
@@ -46,7 +46,7 @@ impl Kernel {
         }
     }
 
-    /// The group with the least to do, unless that is the group of `cpu` (`sched_balance_find_dst_group()`).
+    /// Returns the idlest group, unless that is the group of `cpu` (`sched_balance_find_dst_group()`).
     fn idlest_group(&mut self, c: CpuId, task: TaskId, cpu: CpuId, level: &Level) -> Option<Group> {
         let hierarchy = self.hierarchy();
         let mut local: Option<Stats> = None;
@@ -75,7 +75,7 @@ impl Kernel {
         goes_there(&local, &idlest, level, allowance).then(|| group.clone())
     }
 
-    /// What a group has to do without the task (`update_sg_wakeup_stats()`).
+    /// Returns a group's statistics without the task (`update_sg_wakeup_stats()`).
     fn wakeup_stats(&mut self, c: CpuId, task: TaskId, group: &Group, level: &Level) -> Stats {
         let mut stats = Stats {
             cpus: group.weight,
@@ -112,7 +112,7 @@ impl Kernel {
         stats
     }
 
-    /// The CPU of a group that became idle last or, if none is idle, the CPU with the least load
+    /// Returns the CPU of a group that became idle last or, if none is idle, the one with the least load
     /// (`sched_balance_find_dst_group_cpu()`).
     fn idlest_in(&mut self, c: CpuId, task: TaskId, cpu: CpuId, group: &Group) -> CpuId {
         if group.weight == 1 {
@@ -140,7 +140,7 @@ impl Kernel {
     }
 }
 
-/// Does a group have less to do than the idlest so far (`update_pick_idlest()`)?
+/// Returns whether a group is idler than the idlest so far (`update_pick_idlest()`).
 fn is_idler(stats: &Stats, best: &Stats) -> bool {
     if stats.kind != best.kind {
         return stats.kind < best.kind;
@@ -155,7 +155,7 @@ fn is_idler(stats: &Stats, best: &Stats) -> bool {
     }
 }
 
-/// Is another group so much better that the task leaves its own?
+/// Returns whether another group is so much idler that the task leaves its own (`sched_balance_find_dst_group()`).
 fn goes_there(local: &Stats, idlest: &Stats, level: &Level, allowance: u64) -> bool {
     if local.kind != idlest.kind {
         return local.kind > idlest.kind;

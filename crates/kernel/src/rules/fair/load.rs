@@ -1,7 +1,7 @@
-//! The recent load of tasks and runqueues, updated as tasks come, go, run and move (`update_load_avg()`).
+//! Tracks the recent load of tasks and runqueues, and updates it as tasks come, go, run and move (`update_load_avg()`).
 //!
-//! A sleeping task still counts on the CPU where it ran last, less and less. If it moves, its load is removed when the
-//! queue that it left is next updated, because that queue's lock is not held at the move
+//! A sleeping task still counts on the CPU where it last ran, and its part decays. If it moves, its load is removed
+//! when the queue that it left is next updated, because that queue's lock is not held during the move
 //! (`remove_entity_load_avg()`).
 
 use crate::state::fair::ids::{EntityId, QueueId, Slot};
@@ -12,7 +12,7 @@ use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// The clock that loads on `rq` are measured by (`rq_clock_pelt()`).
+    /// Returns the clock that loads on `rq` are measured by (`rq_clock_pelt()`), in nanoseconds.
     pub(crate) fn pelt_now(&mut self, rq: CpuId) -> u64 {
         let at = self.cpus.this_cpu.clock;
         let is_idle = self.cpus[rq].is_idle();
@@ -22,7 +22,7 @@ impl Kernel {
         clock.now_ns()
     }
 
-    /// The clock that a queue's load is measured by (`cfs_rq_clock_pelt()`).
+    /// Returns the clock that a queue's load is measured by (`cfs_rq_clock_pelt()`), in nanoseconds.
     fn queue_now(&mut self, at: QueueId) -> u64 {
         let cpu_ns = self.pelt_now(at.cpu);
         match at.group() {
@@ -31,7 +31,8 @@ impl Kernel {
         }
     }
 
-    /// A group's queue without time for its tasks is empty: its load stays the same and needs no updates.
+    /// Stops the clock of a throttled group's queue once it is empty: its load then stays the same and needs no
+    /// updates.
     pub(super) fn stop_clock(&mut self, slot: Slot) {
         let below = &self.fair.groups.slots[slot.index()];
         if below.local.throttles() == 0 || below.queue.entities() > 0 {
@@ -42,7 +43,7 @@ impl Kernel {
         self.fair.groups.unlist(slot);
     }
 
-    /// The group has time again, or has a task anyway.
+    /// Restarts the clock after the group got runtime, or a task in spite of being throttled.
     pub(super) fn restart_clock(&mut self, slot: Slot) {
         let cpu_ns = self.pelt_now(self.fair.groups.slots[slot.index()].cpu);
         let below = &mut self.fair.groups.slots[slot.index()];
@@ -52,7 +53,7 @@ impl Kernel {
         }
     }
 
-    /// A queue's load.
+    /// Returns a queue's load.
     pub(super) fn load_mut(&mut self, at: QueueId) -> &mut QueueLoad {
         match at.group() {
             None => &mut self.fair.loads[at.cpu.index()].queue,
@@ -70,7 +71,7 @@ impl Kernel {
         self.count_rt(rq);
     }
 
-    /// Updates the load of groups' queues on a CPU, deeper groups first (`__update_blocked_fair()`).
+    /// Updates the load of the groups' queues on a CPU, deeper groups first (`__update_blocked_fair()`).
     fn update_groups_on(&mut self, rq: CpuId) {
         for slot in self.fair.groups.listed[rq.index()].clone() {
             let at = QueueId { cpu: rq, slot };
@@ -108,14 +109,14 @@ impl Kernel {
         }
     }
 
-    /// The CPU's utilization has changed (`cfs_rq_util_change()`).
+    /// When a queue's utilization has changed: updates the frequency if it is the CPU's (`cfs_rq_util_change()`).
     fn util_changed(&mut self, at: QueueId) {
         if at.group().is_none() {
             self.govern(at.cpu);
         }
     }
 
-    /// Updates a queue's load and that of one of its entities (`update_load_avg()`).
+    /// Updates the load of a queue and of one of its entities (`update_load_avg()`).
     pub(crate) fn update_load(&mut self, at: QueueId, id: EntityId) {
         let now = self.queue_now(at);
         let is_running = self.queue_at(at).curr() == Some(id);
@@ -142,7 +143,7 @@ impl Kernel {
         }
     }
 
-    /// A task is about to join a queue: its load joins, too, if it is not there yet.
+    /// Adds the load of a task that is about to join a queue, unless the queue already contains it.
     pub(super) fn load_joins(&mut self, at: QueueId, task: TaskId, weight: i64) {
         let before = self.fair.entity(task).load.queue;
         if before == Some(at) {
@@ -172,7 +173,7 @@ impl Kernel {
         self.util_changed(at);
     }
 
-    /// A group's entity counts in its parent's queue from now on, with no load yet (`attach_entity_cfs_rq()`).
+    /// Attaches a group's entity to its parent's queue, with no load yet (`attach_entity_cfs_rq()`).
     pub(super) fn attach_group(&mut self, slot: Slot) {
         let id = slot.entity();
         let at = self.fair.entities[id].queue;
@@ -190,7 +191,8 @@ impl Kernel {
         (below.load.avg.last_ns, below.load.avg.begun) = (avg.last_ns + lost_ns, avg.begun);
     }
 
-    /// A task that is in no queue goes elsewhere, dies or changes its class (`remove_entity_load_avg()`).
+    /// Removes the load of a task that is in no queue, and that moves, dies or changes its class
+    /// (`remove_entity_load_avg()`).
     pub(crate) fn remove_load(&mut self, task: TaskId) {
         let Some(at) = self.fair.entities.get(task).and_then(|entity| entity.load.queue) else {
             return;
@@ -205,7 +207,7 @@ impl Kernel {
         }
     }
 
-    /// Brings a sleeping task's load up to the last update of its queue's load (`sync_entity_load_avg()`).
+    /// Brings a sleeping task's load up to its queue's last update (`sync_entity_load_avg()`).
     pub(super) fn sync_load(&mut self, task: TaskId) {
         if let Some(at) = self.fair.entities.get(task).and_then(|entity| entity.load.queue) {
             let last_ns = self.load_mut(at).avg.last_ns;
@@ -213,7 +215,7 @@ impl Kernel {
         }
     }
 
-    /// Like [`Kernel::remove_load`], but at once, as the task's queue is locked (`detach_entity_load_avg()`).
+    /// Like [`Kernel::remove_load`], but at once, because the queue is locked (`detach_entity_load_avg()`).
     pub(crate) fn detach_load(&mut self, task: TaskId) {
         let queue = self.fair.entities[task].load.queue;
         self.remove_load(task);
@@ -238,8 +240,8 @@ impl Kernel {
             queue.load_sum.saturating_sub(old_weight * before.avg.load_sum) + weight * now.load_sum;
     }
 
-    /// A task becomes runnable on `rq` (`util_est_enqueue()`), or stops being so (`util_est_dequeue()`,
-    /// `util_est_update()`).
+    /// Adds a task's estimate when it becomes runnable on `rq` (`util_est_enqueue()`). The next function removes and
+    /// updates it (`util_est_dequeue()`, `util_est_update()`).
     pub(super) fn estimate_joins(&mut self, rq: CpuId, task: TaskId) {
         let estimate = self.fair.entities[task].load.estimate;
         self.fair.loads[rq.index()].estimate += estimate;
@@ -271,13 +273,14 @@ impl Kernel {
         load.queue.avg.util.max(load.estimate).min(self.capacity(cpu))
     }
 
-    /// `cpu_util_cfs_boost()`: a CPU whose tasks wait is busier than its utilization shows.
+    /// `cpu_util_cfs_boost()`: a CPU on which tasks wait is busier than its utilization shows.
     pub(crate) fn cpu_util_boosted(&self, cpu: CpuId) -> u64 {
         let load = &self.fair.loads[cpu.index()];
         load.queue.avg.util.max(load.queue.avg.runnable).max(load.estimate).min(self.capacity(cpu))
     }
 
-    /// How much a task adds to the load of its CPU: its part of its group's load, and so on upwards (`task_h_load()`).
+    /// Returns how much a task adds to its CPU's load: its share of its group's load, and so on upwards
+    /// (`task_h_load()`).
     pub(super) fn task_load(&self, task: TaskId) -> u64 {
         let Some(entity) = self.fair.entities.get(task) else { return 0 };
         let (mut load, mut at) = (entity.load.avg.load, entity.load.queue);
@@ -289,7 +292,8 @@ impl Kernel {
         load
     }
 
-    /// The CPU's load, runnable average and utilization without this task (`cpu_load_without()` and similar functions).
+    /// Returns the CPU's load, runnable average and utilization without this task (`cpu_load_without()` and similar
+    /// functions).
     pub(super) fn cpu_without(&self, cpu: CpuId, task: TaskId) -> (u64, u64, u64) {
         let all = &self.fair.loads[cpu.index()];
         let avg = &all.queue.avg;
@@ -304,8 +308,8 @@ impl Kernel {
     }
 }
 
-/// A new task starts with the load of its full weight and half of the utilization that is left
-/// (`init_entity_runnable_average()`, `post_init_entity_util_avg()`).
+/// Returns the average that a new task starts with: the load of its full weight, and half of the utilization that is
+/// left (`init_entity_runnable_average()`, `post_init_entity_util_avg()`).
 fn first(queue: &Average, weight: u64, capacity: u64) -> Average {
     let most = capacity.saturating_sub(queue.util) / 2;
     let util = match queue.util {
@@ -332,7 +336,7 @@ mod tests {
         check(100, 300, 300, 300);
         check(300, 100, 100, 250);
         check(300, 295, 295, 300);
-        // It had to wait: what it used says little.
+        // It had to wait, so its utilization says little.
         check(300, 100, 200, 300);
     }
 

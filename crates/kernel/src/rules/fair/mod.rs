@@ -1,8 +1,8 @@
-//! The rules of Linux's own fair class (EEVDF): which task runs next, where a waking task goes, which tasks move to
-//! another CPU.
+//! The rules of Linux's own fair class, EEVDF (fair.c): which task runs next, where a waking task goes, which tasks
+//! move to another CPU.
 //!
-//! [`crate::state::fair`] holds the data, and says where the rules come from. The paths that take other runqueues'
-//! locks are in `paths::fair`.
+//! [`crate::state::fair`] holds the data and says where the rules come from. The paths that take other runqueues' locks
+//! are in `paths::fair`.
 
 pub(crate) mod balance;
 pub(crate) mod busiest;

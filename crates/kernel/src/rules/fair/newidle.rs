@@ -1,4 +1,4 @@
-//! Whether a CPU that runs out of tasks looks elsewhere.
+//! Decides whether a CPU that runs out of tasks looks for one elsewhere (`sched_balance_newidle()`).
 
 use crate::state::fair::balancing::Search;
 use crate::state::fair::rest::MIGRATION_COST;
@@ -6,7 +6,7 @@ use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
 impl Kernel {
-    /// `c` has nothing to run: is it worth looking elsewhere?
+    /// Returns whether it is worthwhile for `c`, which has nothing to run, to look elsewhere. If so, begins the search.
     pub(crate) fn looks_elsewhere(&mut self, c: CpuId) -> bool {
         let at = self.cpus.this_cpu.clock;
         self.fair.rest[c.index()].begins(at);
@@ -27,7 +27,7 @@ impl Kernel {
         true
     }
 
-    /// The CPU's next periodic balancing is no later than that of this level (`update_next_balance()`).
+    /// Makes the CPU's next periodic balancing no later than this level's (`update_next_balance()`).
     pub(crate) fn next_balance_by(&mut self, c: CpuId, level: usize) {
         let memory = self.memory_of(c, level);
         let next = memory.last + memory.interval(false, u64::from(self.machine.hz), self.most_interval());
@@ -36,5 +36,5 @@ impl Kernel {
     }
 }
 
-/// A CPU that will be needed sooner than this does not update others' averages (`nohz_newidle_balance()`).
+/// A CPU that expects to be idle for less than this does not update the averages of others (`nohz_newidle_balance()`).
 pub(super) const SOON_NS: u64 = MIGRATION_COST.as_ns();

@@ -1,4 +1,4 @@
-//! When a CPU balances on behalf of tickless idle CPUs, and for which of them.
+//! Decides when a CPU balances for tickless idle CPUs, and for which of them.
 
 use crate::rules::fair::cost::Visit;
 use crate::rules::fair::newidle::SOON_NS;
@@ -7,11 +7,11 @@ use crate::state::fair::balancing::Kick;
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
-/// Averages of idle CPUs are updated at most this often (`LOAD_AVG_PERIOD`).
+/// The minimum time between updates of idle CPUs' averages, in milliseconds (`LOAD_AVG_PERIOD`).
 const BLOCKED_MS: u64 = 32;
 
 impl Kernel {
-    /// `c` goes idle: it has no tick from now on (`nohz_balance_enter_idle()`).
+    /// When `c` goes idle and stops its tick (`nohz_balance_enter_idle()`).
     pub(super) fn enter_nohz(&mut self, c: CpuId) {
         if !self.cpus[c].online {
             return;
@@ -24,7 +24,7 @@ impl Kernel {
         }
     }
 
-    /// At a tick of a busy CPU (`nohz_balancer_kick()`).
+    /// Runs at a tick of a busy CPU (`nohz_balancer_kick()`).
     pub(crate) fn kick_nohz(&mut self, c: CpuId) {
         let now = self.ticks();
         self.fair.nohz.idle.remove(c);
@@ -42,7 +42,7 @@ impl Kernel {
         }
     }
 
-    /// Could idle CPUs do something for `c`?
+    /// Returns whether idle CPUs could take work from `c`.
     fn has_use_for_idle(&mut self, c: CpuId) -> bool {
         if self.nr_running(c) >= 2 {
             return true;
@@ -58,7 +58,7 @@ impl Kernel {
             return self.misfit_load(c) > 0;
         }
         let Some(level) = hierarchy.cache(c) else { return false };
-        // Other CPUs of the cache are busy too: their tasks may run better elsewhere (`nr_busy_cpus`).
+        // Other CPUs of the LLC are busy too, and their tasks may run better elsewhere (`nr_busy_cpus`).
         level.weight as usize - level.span.and(&self.fair.nohz.idle).len() > 1
     }
 
@@ -83,7 +83,7 @@ impl Kernel {
         self.send_irq(c, target, Irq::Nohz);
     }
 
-    /// `c` has found no task: it updates the averages of idle CPUs before it goes idle, if that is due
+    /// When `c` has found no task: updates the averages of idle CPUs before `c` itself goes idle, if that is due
     /// (`nohz_newidle_balance()`, `nohz_run_idle_balance()`).
     pub(crate) fn note_newly_idle(&mut self, c: CpuId) {
         let now = self.ticks();
@@ -102,7 +102,7 @@ impl Kernel {
         nohz.next_blocked = now + BLOCKED_MS * u64::from(self.machine.hz) / 1000;
     }
 
-    /// Updates an idle CPU's averages (`update_nohz_stats()`); returns whether there is still load to decay.
+    /// Updates an idle CPU's averages (`update_nohz_stats()`). Returns whether it still has load to decay.
     pub(crate) fn count_blocked(&mut self, c: CpuId, cpu: CpuId) -> bool {
         if !self.fair.nohz.blocked[cpu.index()] {
             return false;

@@ -1,4 +1,4 @@
-//! When the periods of group limits begin and end.
+//! Starts the periods of groups' bandwidth limits (`cpu.max`).
 
 use crate::state::fair::budget_timer::BudgetTimer;
 use crate::state::fair::ids::GroupId;
@@ -6,7 +6,7 @@ use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, Span};
 
 impl Kernel {
-    /// `start_cfs_bandwidth()`. Periods of different groups begin at different moments.
+    /// `start_cfs_bandwidth()`. The periods of different groups begin at different times.
     pub(super) fn start_period(&mut self, group: GroupId) {
         let now = self.cpus.this_cpu.clock;
         let c = self.cpus.at_hand();
@@ -22,7 +22,7 @@ impl Kernel {
         self.queue.push(ends, BudgetTimer::Period(group).number());
     }
 
-    /// The CPU that the timer interrupts, if it still runs.
+    /// Returns the CPU that the timer interrupts, or `None` if the timer is no longer set to this time.
     pub(crate) fn owner_of_budget(&self, timer: BudgetTimer, at: Instant) -> Option<CpuId> {
         let (BudgetTimer::Period(group) | BudgetTimer::Slack(group)) = timer;
         let budget = &self.fair.groups.all[group.index()].budget;

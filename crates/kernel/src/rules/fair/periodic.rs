@@ -1,4 +1,4 @@
-//! When a level is due for periodic balancing.
+//! Decides when a sched domain is due for periodic balancing.
 
 use crate::state::domains::groups::Hierarchy;
 use crate::state::fair::rest::MIGRATION_COST;
@@ -8,7 +8,7 @@ use keel_abi::CpuId;
 use std::sync::Arc;
 
 impl Kernel {
-    /// The machine's domains, built on first use and after a change.
+    /// Returns the machine's sched domains, which are built on first use and after each change.
     pub(crate) fn hierarchy(&mut self) -> Arc<Hierarchy> {
         if let Some(hierarchy) = &self.fair.hierarchy {
             return hierarchy.clone();
@@ -22,7 +22,7 @@ impl Kernel {
         made
     }
 
-    /// The state of a CPU's level; the default if the domains have changed in the meantime.
+    /// Returns the state of a CPU's level, or the default if the domains have changed in the meantime.
     pub(crate) fn memory_of(&self, cpu: CpuId, level: usize) -> Memory {
         let memory = self.fair.memories.get(cpu.index()).and_then(|levels| levels.get(level));
         memory.copied().unwrap_or(Memory::new(1, 0))
@@ -35,19 +35,19 @@ impl Kernel {
         }
     }
 
-    /// The longest interval, in ticks (`update_max_interval()`).
+    /// Returns the longest balancing interval, in ticks (`update_max_interval()`).
     pub(crate) fn most_interval(&self) -> u64 {
         u64::from(self.machine.hz) * self.cpus.len() as u64 / 10
     }
 
-    /// Is a level of `c` due, at its tick (`sched_balance_trigger()`)?
+    /// Returns whether a level of `c` is due at its tick (`sched_balance_trigger()`).
     pub(crate) fn has_balance_due(&self, c: CpuId) -> bool {
         self.ticks() >= self.fair.next_balance[c.index()]
     }
 }
 
 impl Kernel {
-    /// A level has been balanced.
+    /// Updates a level's state after it has been balanced.
     pub(crate) fn balanced_level(&mut self, c: CpuId, cpu: CpuId, level: usize, moved: bool) {
         if std::mem::take(&mut self.fair.walks[c.index()].is_serialized) {
             self.fair.serialized = None;

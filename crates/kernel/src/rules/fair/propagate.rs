@@ -1,10 +1,11 @@
-//! How the load of a group's entity follows that of the group's queue, when tasks join or leave the queue
-//! (`update_tg_cfs_util()`, `update_tg_cfs_runnable()`, `update_tg_cfs_load()`). Pure.
+//! Makes the load of a group's entity follow that of the group's queue, when tasks join or leave the queue
+//! (`update_tg_cfs_util()`, `update_tg_cfs_runnable()`, `update_tg_cfs_load()`). The functions are pure.
 
 use crate::state::fair::pelt::{Average, LEAST_DIVIDER, ONE};
 
-/// Updates `entity`, whose weight is `weight`, and the queue `above` that it counts in from the queue `below` and the
-/// sum of the weights there. `changed` is the difference between the load sums of the tasks that came and went.
+/// Updates `entity`, whose weight is `weight`, and the queue `above` that it counts in. `below` is the group's queue,
+/// with the sum of the weights there; `changed` is the difference between the load sums of the tasks that came and
+/// went.
 pub(super) fn follow(
     entity: &mut Average,
     weight: u64,
@@ -31,7 +32,7 @@ pub(super) fn follow(
     let runnable = if changed > 0 {
         (entity.load_sum + changed.unsigned_abs()).min(divider)
     } else {
-        // The mean of the remaining tasks is the best estimate of how much of the time the group is runnable.
+        // How much of the time the group is runnable is estimated by the mean of the remaining tasks.
         let mean = below.load_sum.checked_div(below_weight).unwrap_or(0);
         entity.load_sum.min(mean)
     };
@@ -45,7 +46,7 @@ pub(super) fn follow(
     (entity.load, entity.load_sum) = (load, sum);
 }
 
-/// A part of an average and of its sum changes from one value to another: both change by the difference.
+/// Replaces one part of an average and of its sum by another value.
 fn shift(average: &mut u64, sum: &mut u64, averages: (u64, u64), sums: (u64, u64)) {
     *average = (*average + averages.1).saturating_sub(averages.0);
     *sum = (*sum + sums.1).saturating_sub(sums.0).max(*average * LEAST_DIVIDER);

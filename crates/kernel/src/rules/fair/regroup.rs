@@ -1,4 +1,4 @@
-//! Tasks that change their group (`sched_move_task()`): into another cgroup, or into the autogroup of a new session.
+//! Changes the group of tasks (`sched_move_task()`) that move to another cgroup, or to the autogroup of a new session.
 
 use crate::state::cgroup::Number;
 use crate::state::class::SchedClass;
@@ -10,7 +10,7 @@ use keel_abi::TaskId;
 use keel_abi::task::Policy;
 
 impl Kernel {
-    /// A task moves to another group with its load. A running task is picked again.
+    /// Moves a task to its new group, with its load. If it is running, its CPU picks again.
     pub(crate) fn regroup_fair(&mut self, task: TaskId) {
         if self.fair.entities.get(task).is_none() {
             return;
@@ -41,7 +41,7 @@ impl Kernel {
         }
     }
 
-    /// The tasks of a process are in another session (`autogroup_move_group()`).
+    /// Moves all tasks of a process to the group of their new session (`autogroup_move_group()`).
     pub(crate) fn regroup_process(&mut self, leader: TaskId) {
         let is_one = |&task: &TaskId| self.leader_of(task) == leader && !self.is_dead(task);
         for task in self.tasks.ids().filter(is_one).collect::<Vec<_>>() {
@@ -49,14 +49,14 @@ impl Kernel {
         }
     }
 
-    /// An autogroup's nice value has changed: it weighs as much as a task of that value.
+    /// Applies an autogroup's changed nice value: the group weighs as much as a task with that value.
     pub(crate) fn autogroup_changed_fair(&mut self, session: u32) {
         let Some(group) = self.fair.groups.find(Origin::Autogroup(session)) else { return };
         let shares = weight_of(Policy::Other, self.autogroup_nice(session));
         self.set_group_weight(group, shares, false);
     }
 
-    /// A cgroup's `cpu.weight`, `cpu.idle` or `cpu.max` has changed.
+    /// Applies a cgroup's changed `cpu.weight`, `cpu.idle` or `cpu.max`.
     pub(crate) fn cgroup_changed_fair(&mut self, number: Number, is_limit: bool) {
         let Some(group) = self.fair.groups.find(Origin::Cgroup(number)) else { return };
         let cgroup = &self.cgroups[number];

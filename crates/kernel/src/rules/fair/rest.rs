@@ -1,10 +1,10 @@
-//! When a CPU's rest begins and ends.
+//! Measures how long CPUs stay idle.
 
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
 impl Kernel {
-    /// `c` goes idle, or becomes busy again with a task of any class.
+    /// When `c` goes idle, or becomes busy again with a task of any class.
     pub(crate) fn note_rest(&mut self, c: CpuId, is_idle: bool) {
         if self.fair.entities.is_empty() {
             return;

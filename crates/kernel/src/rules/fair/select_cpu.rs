@@ -1,6 +1,6 @@
-//! Where a waking, new or starting fair task goes (`select_task_rq_fair()`): a wakeup chooses between the waker's CPU
-//! and the previous one and then searches that cache for an idle CPU; a new program is placed by load across the
-//! domains.
+//! Selects a CPU for a fair task that wakes, is created or executes a program (`select_task_rq_fair()`). A wakeup
+//! chooses between the waker's CPU and the previous one, and then searches that CPU's LLC for an idle CPU. A new task
+//! or program is placed by load, across the sched domains.
 
 use crate::rules::fair::cost::Visit;
 use crate::state::domains::groups::Level;
@@ -10,7 +10,7 @@ use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// A CPU for `task`, which is woken or created by `c`, or starts a program there.
+    /// Selects a CPU for `task`, which is woken or created by `c`, or executes a program there.
     pub(crate) fn select_fair(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
         self.begin_decision();
         let chosen = self.place_fair(c, task, prev, flags);
@@ -41,7 +41,7 @@ impl Kernel {
         self.idle_sibling(c, task, prev, target)
     }
 
-    /// The current task of `c` wakes another (`record_wakee()`).
+    /// Records that the current task of `c` wakes another (`record_wakee()`).
     fn record_wakee(&mut self, c: CpuId, task: TaskId) {
         let (ticks, hz) = (self.ticks(), u64::from(self.machine.hz));
         let curr = self.cpus[c].curr;
@@ -56,30 +56,30 @@ impl Kernel {
         if curr.is_idle() { self.fair.idle_wakers[c.index()] } else { self.fair.entity(curr).waker }
     }
 
-    /// Ticks since the start (`jiffies`).
+    /// Returns the number of ticks since boot (`jiffies`).
     pub(crate) fn ticks(&self) -> u64 {
         self.cpus.this_cpu.clock.as_ns() / self.tick.as_ns()
     }
 
-    /// Is no task running there or about to run (`available_idle_cpu()`)?
+    /// Returns whether the CPU is idle and no task is about to run there (`available_idle_cpu()`).
     pub(crate) fn is_vacant(&self, cpu: CpuId) -> bool {
         let cpu = &self.cpus[cpu];
         cpu.online && cpu.is_idle() && cpu.nr_ready() == 0 && cpu.ttwu_pending == 0
     }
 
-    /// Are all other CPUs of the core vacant (`is_core_idle()`)?
+    /// Returns whether all other CPUs of the core are idle (`is_core_idle()`).
     pub(super) fn is_core_vacant_beside(&self, cpu: CpuId) -> bool {
         self.cpus[cpu].siblings.iter().all(|other| self.is_vacant(other))
     }
 
-    /// Could the task run there at once (`choose_idle_cpu()`)? It also could if all of the CPU's tasks are SCHED_IDLE
-    /// and this one is not.
+    /// Returns whether the task could run on the CPU at once (`choose_idle_cpu()`). That is also the case if all of the
+    /// CPU's tasks are SCHED_IDLE and this one is not.
     pub(super) fn is_free_for(&self, task: TaskId, cpu: CpuId) -> bool {
         let has_idle_policy = self.tasks[task].policy == Policy::Idle;
         self.is_vacant(cpu) || !has_idle_policy && self.has_only_idle_policy(cpu)
     }
 
-    /// Does it run SCHED_IDLE tasks and nothing else (`sched_idle_rq()`)?
+    /// Returns whether the CPU has SCHED_IDLE tasks and nothing else (`sched_idle_rq()`).
     pub(crate) fn has_only_idle_policy(&self, cpu: CpuId) -> bool {
         let cpu = &self.cpus[cpu];
         cpu.online && cpu.fair.is_idle_only() && cpu.nr_ready() == cpu.fair.len()
@@ -90,7 +90,7 @@ impl Kernel {
         topology.place(a).llc == topology.place(b).llc
     }
 
-    /// The waker's CPU or the task's previous one (`wake_affine()`).
+    /// Chooses between the waker's CPU and the task's previous one (`wake_affine()`).
     fn wake_affine(&mut self, c: CpuId, task: TaskId, prev: CpuId, level: &Level, sync: bool) -> CpuId {
         self.look_at(c, prev, Visit::Idle);
         match self.affine_by_idleness(c, prev, sync) {
@@ -100,8 +100,8 @@ impl Kernel {
         }
     }
 
-    /// The waker's CPU if it is idle and near, or about to be idle; the previous one if that is idle
-    /// (`wake_affine_idle()`).
+    /// Returns the waker's CPU if it is idle and shares the LLC, or is about to be idle; or the previous CPU if that is
+    /// idle (`wake_affine_idle()`).
     fn affine_by_idleness(&self, c: CpuId, prev: CpuId, sync: bool) -> Option<CpuId> {
         let is_prev_vacant = self.is_vacant(prev);
         if self.is_vacant(c) && self.share_cache(c, prev) {
@@ -113,7 +113,7 @@ impl Kernel {
         is_prev_vacant.then_some(prev)
     }
 
-    /// Would the task compete with less load on the waker's CPU (`wake_affine_weight()`)?
+    /// Returns whether the task would compete with less load on the waker's CPU (`wake_affine_weight()`).
     fn is_lighter(&self, c: CpuId, task: TaskId, prev: CpuId, level: &Level, sync: bool) -> bool {
         let load = |task: TaskId| self.task_load(task);
         let mut here = i128::from(self.cpu_load(c));

@@ -1,12 +1,13 @@
-//! An idle CPU that shares a cache with another (`select_idle_sibling()`): the CPU itself, the previous one, a recently
-//! used one, then a search. The busier the cache's CPUs are, the fewer it looks at (`SIS_UTIL`).
+//! Finds an idle CPU that shares the LLC with a target CPU (`select_idle_sibling()`): the target itself, the task's
+//! previous CPU, a recently used one, or one found by a search. The busier the LLC is, the fewer CPUs are searched
+//! (`SIS_UTIL`).
 
 use crate::rules::fair::cost::Visit;
 use crate::state::fair::pelt::ONE;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, CpuSet, TaskId};
 
-/// How many CPUs of a cache a search looks at, given their number, the sum of their utilization and the level's
+/// Returns how many CPUs of an LLC are searched, given their number, the sum of their utilization and the level's
 /// `imbalance_pct` (`update_idle_cpu_scan()`).
 pub(crate) fn idle_scan(cpus: u32, util: u64, imbalance_pct: u64) -> u32 {
     let mean = u128::from(util / u64::from(cpus));
@@ -16,7 +17,7 @@ pub(crate) fn idle_scan(cpus: u32, util: u64, imbalance_pct: u64) -> u32 {
 }
 
 impl Kernel {
-    /// The CPU to use for a task that would otherwise go to `target`.
+    /// Returns the CPU for a task that would otherwise go to `target`.
     pub(super) fn idle_sibling(&mut self, c: CpuId, task: TaskId, prev: CpuId, target: CpuId) -> CpuId {
         let uneven = self.is_uneven();
         let fits = |k: &Self, cpu| !uneven || k.task_fits(task, cpu);
@@ -48,8 +49,8 @@ impl Kernel {
         self.search(c, task, prev, target).unwrap_or(target)
     }
 
-    /// Is the waker a kernel thread of that one CPU, which has nothing else to do? Then the task stays with the thread
-    /// that worked for it.
+    /// Returns whether the waker is a kernel thread bound to the task's previous CPU, which has nothing else to do. The
+    /// task then stays with the thread that worked for it.
     fn is_done_by_own_kthread(&self, c: CpuId, prev: CpuId) -> bool {
         let curr = self.cpus[c].curr;
         let is_own = !curr.is_idle() && self.is_kthread(curr) && self.tasks[curr].nr_allowed == 1;
@@ -100,8 +101,8 @@ impl Kernel {
         single
     }
 
-    /// Is the whole core of `cpu` idle (`select_idle_core()`)? If not, the core is not looked at again, and one of its
-    /// idle threads is kept as a second choice.
+    /// Returns whether the whole core of `cpu` is idle (`select_idle_core()`). If not, the core is not searched again,
+    /// and one of its idle CPUs is kept as a second choice.
     fn idle_core(
         &mut self,
         c: CpuId,
@@ -138,7 +139,7 @@ impl Kernel {
         is_idle
     }
 
-    /// An idle thread of the core that the task was on (`select_idle_smt()`).
+    /// Returns an idle sibling on the core that the task was on (`select_idle_smt()`).
     fn idle_smt(&mut self, c: CpuId, task: TaskId, prev: CpuId, span: &CpuSet) -> Option<CpuId> {
         let siblings = self.cpus[prev].siblings.clone();
         siblings.iter().filter(|&cpu| span.contains(cpu)).find(|&cpu| {
@@ -147,13 +148,13 @@ impl Kernel {
         })
     }
 
-    /// Tasks on the CPU's runqueue, including those that sleep there (`rq->nr_running`).
+    /// Returns the number of tasks on the CPU's runqueue, including those that sleep there (`rq->nr_running`).
     pub(crate) fn nr_running(&self, cpu: CpuId) -> u32 {
         let cpu = &self.cpus[cpu];
         cpu.nr_ready() + cpu.fair.queued() - cpu.fair.len()
     }
 
-    /// `c` has gone idle: is its whole core idle now (`__update_idle_core()`)?
+    /// When `c` has gone idle: records whether its whole core is idle now (`__update_idle_core()`).
     pub(super) fn note_idle_core(&mut self, c: CpuId) {
         if self.fair.has_smt && self.is_core_vacant_beside(c) {
             let llc = self.machine.topology.place(c).llc.index();
@@ -162,8 +163,8 @@ impl Kernel {
     }
 }
 
-/// The CPUs of a set, from the one after `cpu` around to `cpu` itself (`for_each_cpu_wrap()`), so that neighbours don't
-/// all find the same one.
+/// Returns the CPUs of a set in order, starting after `cpu` and ending with `cpu` itself (`for_each_cpu_wrap()`), so
+/// that neighbouring CPUs don't all find the same one.
 fn behind(set: &CpuSet, cpu: CpuId) -> impl Iterator<Item = CpuId> {
     behind_or_at(set, CpuId(cpu.0 + 1))
 }

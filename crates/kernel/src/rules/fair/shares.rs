@@ -1,16 +1,16 @@
-//! What a group weighs on one CPU: its share of the machine, divided among CPUs by the load that it has on each
-//! (`update_cfs_group()`).
+//! Computes a group's weight on each CPU: its weight on the whole machine is divided among the CPUs by the load that it
+//! has there (`update_cfs_group()`).
 
 use crate::rules::fair::propagate::follow;
 use crate::state::fair::ids::{EntityId, GroupId, Slot};
 use crate::state::fair::weight::LEAST_WEIGHT;
 use crate::state::kernel::Kernel;
 
-/// How often a queue's part of its group's load is updated, in nanoseconds (`update_tg_load_avg()`).
+/// The minimum time between updates of a queue's part of its group's load, in nanoseconds (`update_tg_load_avg()`).
 const CONTRIBUTION_NS: u64 = 1_000_000;
 
-/// A group's weight on a CPU (`calc_group_shares()`). On the whole machine the group has the weight `shares` and the
-/// load `all`; this CPU has contributed `own` to that, and its load is now `load`.
+/// Returns a group's weight on a CPU (`calc_group_shares()`). On the whole machine, the group has the weight `shares`
+/// and the load `all`. This CPU has contributed `own` to that load, and its load is now `load`.
 fn share(shares: i64, load: u64, all: u64, own: u64) -> i64 {
     let all = all.saturating_sub(own) + load;
     let weight = match all {
@@ -30,7 +30,7 @@ impl Kernel {
         self.take_turn(c, crate::rules::fair::cost::Visit::Average);
     }
 
-    /// Sets a group's weight by its load on the CPU (`update_cfs_group()`). Without load it keeps its weight.
+    /// Sets a group's weight by its load on the CPU (`update_cfs_group()`). A group without load keeps its weight.
     fn reweigh_group(&mut self, id: EntityId) {
         let Some(slot) = id.slot() else { return };
         let below = &self.fair.groups.slots[slot.index()];
@@ -56,7 +56,7 @@ impl Kernel {
         self.reweight_load(id, before, weight);
     }
 
-    /// A queue's load has changed: its group's load on the whole machine follows, now and then
+    /// Updates the group's load on the whole machine after a queue's load has changed, if that is due
     /// (`update_tg_load_avg()`).
     pub(super) fn contribute(&mut self, slot: Slot) {
         let now_ns = self.cpus.this_cpu.clock.as_ns();
@@ -72,7 +72,7 @@ impl Kernel {
         }
     }
 
-    /// A CPU goes offline: it has no part in any group's load any more (`clear_tg_offline_cfs_rqs()`).
+    /// Removes an offline CPU's part from the load of all groups (`clear_tg_offline_cfs_rqs()`).
     pub(super) fn withdraw_contributions(&mut self, cpu: keel_abi::CpuId) {
         for below in self.fair.groups.slots.iter_mut().filter(|below| below.cpu == cpu) {
             let group = &mut self.fair.groups.all[below.group.index()].load;
@@ -80,8 +80,7 @@ impl Kernel {
         }
     }
 
-    /// A task that joins or leaves the queue below an entity changes the entity's load too
-    /// (`propagate_entity_load_avg()`).
+    /// Changes an entity's load after a task has joined or left the queue below it (`propagate_entity_load_avg()`).
     pub(super) fn propagate(&mut self, id: EntityId, slot: Slot) {
         let below = &mut self.fair.groups.slots[slot.index()];
         let Some(changed) = below.load.changed.take() else { return };
@@ -94,7 +93,8 @@ impl Kernel {
         self.fair.entities[id].load = entity.load;
     }
 
-    /// A group's `cpu.weight` or `cpu.idle` has changed (`sched_group_set_shares()`, `sched_group_set_idle()`).
+    /// Sets a group's weight, after a change of `cpu.weight` or `cpu.idle` (`sched_group_set_shares()`,
+    /// `sched_group_set_idle()`).
     pub(super) fn set_group_weight(&mut self, group: GroupId, shares: i64, is_idle: bool) {
         let settings = &mut self.fair.groups.all[group.index()];
         settings.shares = shares;
@@ -115,7 +115,8 @@ impl Kernel {
         }
     }
 
-    /// A group's tasks start or stop counting as SCHED_IDLE, in each queue above up to a group that is itself idle.
+    /// Makes a group's tasks start or stop counting as SCHED_IDLE, in each queue above up to a group that is itself
+    /// idle.
     fn count_idle(&mut self, slot: Slot, is_idle: bool) {
         let tasks = self.fair.groups.slots[slot.index()].queue.tasks();
         let others =
@@ -149,7 +150,7 @@ mod tests {
         };
         check(1024, 1024, 0, 0, 1024);
         check(1024, 1024, 2048, 1024, 512);
-        // It has come to this CPU since its load was last updated.
+        // It has joined this CPU since its load was last updated.
         check(1024, 1024, 1024, 0, 512);
         check(2048, 300, 1200, 300, 512);
         check(1024, 1, 1 << 20, 1, 2);

@@ -1,14 +1,14 @@
-//! When the running task has to yield at the end of its slice (`update_curr()`, `task_tick_fair()`).
+//! Decides when the running task has to yield because its slice ends (`update_curr()`, `task_tick_fair()`).
 //!
-//! A CPU that another one asks to reschedule is not interrupted: it does so when it next leaves the kernel, at its tick
-//! at the latest (`resched_curr_lazy()`).
+//! A CPU that is asked to reschedule lazily is not interrupted. It does so when it next leaves the kernel, which is at
+//! its next tick at the latest (`resched_curr_lazy()`).
 
 use crate::state::fair::ids::QueueId;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
-    /// Asks `rq`, which runs a fair task, to reschedule before it goes back to user mode (`resched_curr_lazy()`).
+    /// Asks `rq`, which runs a fair task, to reschedule before it returns to user mode (`resched_curr_lazy()`).
     pub(crate) fn resched_lazily(&mut self, rq: CpuId) {
         let to = &mut self.cpus[rq];
         if !to.need_resched && to.alive {
@@ -17,8 +17,8 @@ impl Kernel {
         }
     }
 
-    /// The fair task that runs on `rq` has been charged: has its slice ended, or the slice of a group above it, and do
-    /// other tasks wait there (`update_curr()`)?
+    /// Called after the fair task that runs on `rq` has been charged: reschedules if its slice has ended, or that of a
+    /// group above it, and other tasks wait there (`update_curr()`).
     pub(super) fn end_slice(&mut self, rq: CpuId) {
         let mut at = QueueId::root(rq);
         loop {
@@ -34,7 +34,7 @@ impl Kernel {
         }
     }
 
-    /// The tick of a fair task (`task_tick_fair()`): if its slice has ended, another task runs, if there is one.
+    /// Handles a tick of a fair task (`task_tick_fair()`): if its slice has ended, the next waiting task runs.
     pub(crate) fn tick_fair(&mut self, c: CpuId) {
         let cpu = &self.cpus[c];
         if cpu.rt.is_ready() && !cpu.fair_server.is_serving() {

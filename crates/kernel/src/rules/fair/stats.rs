@@ -1,5 +1,5 @@
-//! How busy a group of CPUs is (`struct sg_lb_stats`), and which kind of group that makes it (`group_classify()`).
-//! Pure.
+//! The load statistics of a group of CPUs (`struct sg_lb_stats`), and the classification that follows from them
+//! (`group_classify()`). The functions are pure.
 
 use crate::state::fair::pelt::ONE;
 use keel_trace::policy::GroupClass;
@@ -10,7 +10,7 @@ pub(crate) struct Stats {
     pub(crate) load: u64,
     pub(super) util: u64,
     pub(super) runnable: u64,
-    /// All tasks (`sum_nr_running`), and the fair ones that want to run (`sum_h_nr_running`).
+    /// The number of all tasks (`sum_nr_running`), and of the fair tasks that want to run (`sum_h_nr_running`).
     pub(super) tasks: u32,
     pub(crate) fair_tasks: u32,
     pub(super) idle_cpus: u32,
@@ -21,17 +21,17 @@ pub(crate) struct Stats {
     pub(super) most_capacity: u64,
     /// The load of a task that does not fit its CPU.
     pub(super) misfit: u64,
-    /// The group is a core with several tasks.
+    /// Whether the group is a core with several tasks.
     pub(super) is_shared_core: bool,
-    /// Balancing below failed.
+    /// Whether balancing below the group has failed.
     pub(super) is_imbalanced: bool,
     pub(super) kind: GroupClass,
-    /// Load relative to capacity; only set for the kinds of group where it matters.
+    /// Load relative to capacity. Only set for groups whose class makes it matter.
     pub(super) mean: u64,
 }
 
 impl Stats {
-    /// Adds another CPU of the group.
+    /// Adds the capacity of another CPU of the group.
     pub(super) fn add_capacity(&mut self, capacity: u64) {
         self.capacity += capacity;
         self.least_capacity = self.least_capacity.min(capacity);
@@ -52,7 +52,7 @@ impl Stats {
         self.capacity * pct >= self.runnable * 100 && self.capacity * 100 > self.util * pct
     }
 
-    /// Sets the group's kind, at a level with the `imbalance_pct` `pct` (`group_classify()`).
+    /// Sets the group's class, at a level with the `imbalance_pct` `pct` (`group_classify()`).
     pub(super) fn classify(&mut self, pct: u64) {
         self.kind = if self.is_overloaded(pct) {
             GroupClass::Overloaded
@@ -69,21 +69,21 @@ impl Stats {
         };
     }
 
-    /// The group's load relative to its capacity.
+    /// Returns the group's load relative to its capacity.
     pub(super) fn load_for_capacity(&self) -> u64 {
         self.load * ONE / self.capacity.max(1)
     }
 }
 
-/// An imbalance between nodes that is tolerated while few tasks would run on the destination
-/// (`adjust_numa_imbalance()`).
+/// Returns the imbalance between NUMA nodes that is to be corrected. A small one is tolerated while few tasks would run
+/// on the destination (`adjust_numa_imbalance()`).
 pub(super) fn allowed_between_nodes(imbalance: u64, running: u64, allowance: u64) -> u64 {
     /// Two tasks that communicate may stay together (`NUMA_IMBALANCE_MIN`).
     const PAIR: u64 = 2;
     if running <= allowance && imbalance <= PAIR { 0 } else { imbalance }
 }
 
-/// Is one capacity noticeably greater than another (`capacity_greater()`)?
+/// Returns whether one capacity is noticeably greater than another (`capacity_greater()`).
 pub(super) fn is_greater(one: u64, other: u64) -> bool {
     one * ONE > other * 1078
 }
@@ -105,7 +105,7 @@ mod tests {
         check(Stats { tasks: 3, util: 4 * ONE, ..four }, GroupClass::HasSpare);
         check(Stats { tasks: 4, util: 4 * ONE, ..four }, GroupClass::FullyBusy);
         check(Stats { tasks: 4, util: 3 * ONE, ..four }, GroupClass::HasSpare);
-        // Used little, but its tasks wait for each other.
+        // Low utilization, but the tasks wait for each other.
         check(Stats { tasks: 4, util: ONE, runnable: 5 * ONE, ..four }, GroupClass::FullyBusy);
         check(Stats { tasks: 5, util: 4 * ONE, ..four }, GroupClass::Overloaded);
         check(Stats { tasks: 5, util: 3 * ONE, ..four }, GroupClass::HasSpare);

@@ -1,4 +1,4 @@
-//! Groups that have used up their runtime: which are throttled, which wait, and which are released.
+//! Throttles and releases groups that have used up their runtime (`throttle_cfs_rq()`, `unthrottle_cfs_rq()`).
 
 use crate::state::fair::bandwidth::SLACK;
 use crate::state::fair::budget_timer::BudgetTimer;
@@ -10,7 +10,7 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// Sets a group's `cpu.max` (`tg_set_cfs_bandwidth()`): all of its CPUs start over.
+    /// Sets a group's `cpu.max` (`tg_set_cfs_bandwidth()`). All CPUs start over.
     pub(super) fn set_budget(&mut self, group: GroupId, bandwidth: Bandwidth) {
         let budget = &mut self.fair.groups.all[group.index()].budget;
         budget.set(bandwidth);
@@ -31,7 +31,7 @@ impl Kernel {
         }
     }
 
-    /// A CPU's part of a limit starts over, with the least runtime that lets tasks run.
+    /// Restarts a CPU's part of a limit, with the least runtime that lets tasks run.
     fn limit(&mut self, slot: Slot, is_limited: bool) {
         let cpu = self.fair.groups.slots[slot.index()].cpu;
         self.charge_fair_curr(cpu);
@@ -42,7 +42,7 @@ impl Kernel {
         }
     }
 
-    /// Charges a group's queue for `ran` (`account_cfs_rq_runtime()`).
+    /// Charges a group's queue for running this long (`account_cfs_rq_runtime()`).
     pub(super) fn account(&mut self, slot: Slot, ran: Span) {
         let below = &mut self.fair.groups.slots[slot.index()];
         if !below.local.is_limited {
@@ -62,7 +62,7 @@ impl Kernel {
         }
     }
 
-    /// A group's queue has got its first entity (`check_enqueue_throttle()`).
+    /// Throttles a group's queue that has got its first entity, if it has no runtime (`check_enqueue_throttle()`).
     pub(super) fn check_enqueue_throttle(&mut self, slot: Slot) {
         let below = &self.fair.groups.slots[slot.index()];
         if !below.local.is_limited || below.local.is_throttled || below.queue.curr().is_some() {
@@ -74,7 +74,7 @@ impl Kernel {
         }
     }
 
-    /// A pick reaches this queue: is its runtime used up (`check_cfs_rq_runtime()`)?
+    /// Returns whether the runtime of a queue that a pick reaches is used up (`check_cfs_rq_runtime()`).
     pub(super) fn is_out_of_time(&mut self, slot: Slot) -> bool {
         let local = &self.fair.groups.slots[slot.index()].local;
         match local.is_limited && local.left_ns <= 0 {
@@ -83,7 +83,7 @@ impl Kernel {
         }
     }
 
-    /// `throttle_cfs_rq()`; returns false if there was runtime left after all.
+    /// `throttle_cfs_rq()`. Returns false if there was runtime left after all.
     fn throttle(&mut self, slot: Slot) -> bool {
         let below = &mut self.fair.groups.slots[slot.index()];
         let (group, cpu) = (below.group, below.cpu);
@@ -100,14 +100,15 @@ impl Kernel {
         true
     }
 
-    /// A group's slots on a CPU, and those of the groups in it.
+    /// Returns the slots of a group and of the groups in it, on one CPU.
     fn below(&self, group: GroupId, cpu: CpuId) -> Vec<Slot> {
         let groups = &self.fair.groups;
         let is_below = |slot: &Slot| groups.is_within(groups.slots[slot.index()].group, group);
         groups.slots_on(cpu).filter(is_below).collect()
     }
 
-    /// The CPU has runtime again (`unthrottle_cfs_rq()`): the tasks that waited for it return to their queues.
+    /// Releases a CPU's queue that has runtime again (`unthrottle_cfs_rq()`): the tasks that waited for it are
+    /// enqueued.
     pub(crate) fn unthrottle(&mut self, slot: Slot) {
         let below = &mut self.fair.groups.slots[slot.index()];
         if below.local.is_limited && below.local.left_ns <= 0 {
@@ -121,7 +122,7 @@ impl Kernel {
             if !local.unthrottle() {
                 continue;
             }
-            // The last to arrive is the first to leave.
+            // The last task to arrive is the first to leave.
             let waiting = std::mem::take(&mut local.limbo);
             self.restart_clock(slot);
             for task in waiting.into_iter().rev() {
@@ -136,12 +137,14 @@ impl Kernel {
         }
     }
 
-    /// Has the task's group, or a group above, used up its runtime on the CPU (`throttled_hierarchy()`)?
+    /// Returns whether the task's group, or a group above it, has used up its runtime on the CPU
+    /// (`throttled_hierarchy()`).
     pub(crate) fn waits_for_time(&self, at: QueueId) -> bool {
         at.group().is_some_and(|slot| self.fair.groups.slots[slot.index()].local.throttles() > 0)
     }
 
-    /// A throttled task joins another queue: returns whether it has to wait there too (`enqueue_throttled_task()`).
+    /// When a throttled task joins another queue: returns whether it has to wait there too
+    /// (`enqueue_throttled_task()`).
     pub(super) fn stays_throttled(&mut self, task: TaskId, home: QueueId) -> bool {
         let (waits, runs) = (self.waits_for_time(home), self.tasks[task].on_cpu);
         if waits && !runs {
@@ -160,8 +163,8 @@ impl Kernel {
         self.fair.entities[task].queue = home;
     }
 
-    /// A throttled task leaves its CPU, its group or the class (`dequeue_throttled_task()`). Returns false if it is not
-    /// throttled.
+    /// Removes a throttled task that leaves its CPU, its group or the class (`dequeue_throttled_task()`). Returns false
+    /// if it was not throttled.
     pub(super) fn leave_limbo(&mut self, task: TaskId) -> bool {
         let entity = &self.fair.entities[task];
         let Some(slot) = entity.queue.group().filter(|_| entity.is_throttled) else { return false };
@@ -181,20 +184,20 @@ impl Kernel {
         self.emit_throttled(task, group, on);
     }
 
-    /// The nearest group, from this queue's own upwards, that has used up its runtime.
+    /// Returns the nearest group, from this queue's own upwards, that has used up its runtime.
     fn used_up(&self, at: QueueId) -> Option<GroupId> {
         let mut above = self.groups_above(at).map(|slot| &self.fair.groups.slots[slot.index()]);
         above.find(|above| above.local.is_throttled).map(|above| above.group)
     }
 
-    /// The nearest group with a limit: this one, or one above it.
+    /// Returns the nearest group with a limit: this one, or one above it.
     fn limited(&self, group: GroupId) -> Option<GroupId> {
         let groups = &self.fair.groups;
         groups.upwards(group).find(|group| groups.all[group.index()].budget.is_limited())
     }
 
-    /// Emits which group's limit applies to a task that has come to a group, so that readers know before it is first
-    /// throttled.
+    /// Emits which group's limit applies to a task that has joined a group, so that readers know it before the task is
+    /// first throttled.
     pub(super) fn tell_limit(&mut self, task: TaskId, group: GroupId) {
         if let Some(limited) = self.limited(group) {
             self.emit_throttled(task, Some(limited), false);
@@ -202,7 +205,7 @@ impl Kernel {
     }
 
     fn emit_throttled(&mut self, task: TaskId, group: Option<GroupId>, on: bool) {
-        // Readers know cgroups by their numbers; a session has no limit.
+        // Readers identify cgroups by number. An autogroup has no limit.
         let number = group.map_or(0, |group| match self.fair.groups.all[group.index()].origin {
             Origin::Cgroup(number) => number.0,
             Origin::Autogroup(_) => 0,
@@ -211,8 +214,7 @@ impl Kernel {
         self.tell(Class::CORE, c, What::Throttled { task, on, group });
     }
 
-    /// A group's last task leaves this CPU: the CPU returns the runtime that it does not need
-    /// (`return_cfs_rq_runtime()`).
+    /// Returns the runtime that a CPU does not need after a group's last task has left it (`return_cfs_rq_runtime()`).
     pub(super) fn return_runtime(&mut self, slot: Slot) {
         let now = self.cpus.this_cpu.clock;
         let below = &mut self.fair.groups.slots[slot.index()];
@@ -228,8 +230,8 @@ impl Kernel {
         }
     }
 
-    /// A CPU that goes offline has no limits, as its tasks must run to be moved (`unthrottle_offline_cfs_rqs()`). A CPU
-    /// that comes online has limits again (`update_runtime_enabled()`).
+    /// Lifts the limits on a CPU that goes offline, because its tasks must run to be moved
+    /// (`unthrottle_offline_cfs_rqs()`), and restores them on a CPU that comes online (`update_runtime_enabled()`).
     pub(crate) fn limit_cpu(&mut self, cpu: CpuId, online: bool) {
         if self.fair.groups.is_flat() {
             return;
@@ -244,7 +246,8 @@ impl Kernel {
         }
     }
 
-    /// Is the group's runtime used up on that CPU, so that no task should move there (`lb_throttled_cfs_rq()`)?
+    /// Returns whether the group's runtime is used up on that CPU, so that no task should move there
+    /// (`lb_throttled_cfs_rq()`).
     pub(super) fn is_throttled_on(&self, task: TaskId, cpu: CpuId) -> bool {
         let groups = &self.fair.groups;
         let group = self.fair.entities[task].group.unwrap_or(GroupId::ROOT);

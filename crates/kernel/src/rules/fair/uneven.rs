@@ -1,6 +1,6 @@
-//! An idle CPU for a task where CPUs are not equally fast (`select_idle_capacity()`): the first on an idle core that is
-//! fast enough for the task. Without one, an idle core counts for more than a CPU that is fast enough, and that for
-//! more than one that is not; of equals the fastest is best.
+//! Finds an idle CPU for a task on a machine whose CPUs differ in capacity (`select_idle_capacity()`): the first one on
+//! an idle core that fits the task. If there is none, an idle core is preferred to a CPU that fits, and that to one
+//! that does not; among equals, the fastest is preferred.
 
 use crate::rules::fair::cost::Visit;
 use crate::rules::fair::select_idle_sibling::behind_or_at;
@@ -8,16 +8,16 @@ use crate::state::fair::pelt::ONE;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
-/// How good an idle CPU is; better ones are greater (`enum asym_fits_state`).
+/// How good an idle CPU is; better ones compare greater (`enum asym_fits_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// A thread of a busy core, too slow for the task.
+    /// A CPU of a busy core that is too slow for the task.
     SlowThread,
-    /// A thread of a busy core.
+    /// A CPU of a busy core that fits the task.
     Thread,
-    /// A CPU of an idle core, or any idle CPU if no core is idle, but too slow for the task.
+    /// A CPU of an idle core, or any idle CPU if no core is idle, that is too slow for the task.
     SlowCore,
-    /// Nothing better can be found.
+    /// An idle CPU that fits the task, on an idle core if there is one.
     Best,
 }
 
@@ -33,8 +33,8 @@ impl Rank {
 }
 
 impl Kernel {
-    /// The CPU to use for a task that would otherwise go to `target`. The search is as long as other searches of the
-    /// cache if the cache has CPUs of all kinds.
+    /// Returns the CPU for a task that would otherwise go to `target`. If the LLC has CPUs of all kinds, the search is
+    /// limited like other searches of the LLC.
     pub(super) fn idle_capacity(&mut self, c: CpuId, task: TaskId, target: CpuId) -> CpuId {
         let hierarchy = self.hierarchy();
         let Some(level) = hierarchy.levels(target).iter().find(|level| level.is_uneven) else {
@@ -77,13 +77,13 @@ impl Kernel {
         best.map_or(target, |(.., cpu)| cpu)
     }
 
-    /// Are the machine's CPUs of different capacities (`sched_asym_cpucap_active()`)?
+    /// Returns whether the machine's CPUs differ in capacity (`sched_asym_cpucap_active()`).
     pub(super) fn is_uneven(&self) -> bool {
         self.machine.capacity.windows(2).any(|pair| pair[0] != pair[1])
     }
 
-    /// Does the task need at most four fifths of the capacity that the CPU has left (`task_fits_cpu()`,
-    /// `util_fits_cpu()`)?
+    /// Returns whether the task needs at most four fifths of the capacity that the CPU has left (`task_fits_cpu()`,
+    /// `util_fits_cpu()`).
     pub(super) fn task_fits(&self, task: TaskId, cpu: CpuId) -> bool {
         let util = self.fair.entities.get(task).map_or(0, |entity| entity.load.util_or_estimate());
         util * 1280 < self.capacity_left(cpu) * ONE

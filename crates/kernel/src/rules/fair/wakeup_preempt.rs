@@ -1,4 +1,4 @@
-//! Does a fair task that wakes preempt the one that runs (`wakeup_preempt_fair()`)?
+//! Decides whether a waking fair task preempts the running task (`wakeup_preempt_fair()`).
 
 use crate::state::class::SchedClass;
 use crate::state::fair::ids::EntityId;
@@ -8,8 +8,8 @@ use keel_abi::task::Policy;
 use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
-    /// A fair task that wakes preempts another if it, or the group that competes for it, would be picked now
-    /// (`wakeup_preempt_fair()`). With a shorter slice than the current task's it ignores that task's protection
+    /// Preempts the running task if the waking one, or the group that competes for it, would be picked now
+    /// (`wakeup_preempt_fair()`). If its slice is shorter than the running task's, the running task is not protected
     /// (`PREEMPT_SHORT`).
     pub(crate) fn preempt_fair(&mut self, rq: CpuId, task: TaskId) {
         let cpu = &self.cpus[rq];
@@ -29,7 +29,7 @@ impl Kernel {
             _ if matches!(self.tasks[task].policy, Policy::Batch | Policy::Idle) => return,
             _ => {}
         }
-        // The current task was charged when the task joined, and the runqueue's clock has stood still since.
+        // The running task was charged when the other one joined, and the runqueue's clock has not advanced since.
         let pick = if woken.slice_ns < running.slice_ns { Pick::Plain } else { Pick::Protecting };
         let is_new = self.tasks[task].began == Instant::NEVER;
         if pick == Pick::Protecting && is_new {
@@ -43,7 +43,7 @@ impl Kernel {
         }
     }
 
-    /// The task that runs on `rq` must leave it.
+    /// Makes `rq` reschedule, and ends the running entity's protection if the pick ignores it.
     fn takes_over(&mut self, rq: CpuId, curr: EntityId, pick: Pick) {
         if pick == Pick::Plain {
             self.fair.entities[curr].unprotect();

@@ -1,4 +1,4 @@
-//! Which fair task runs next (`pick_task_fair()`, `pick_eevdf()`).
+//! Picks the next fair task (`pick_task_fair()`, `pick_eevdf()`).
 
 use crate::state::fair::entity::Entities;
 use crate::state::fair::ids::{EntityId, QueueId};
@@ -7,8 +7,8 @@ use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// Which of `c`'s fair tasks runs next, unless starved tasks of the scheduler are being served. The running task
-    /// has been charged.
+    /// Returns the next of `c`'s fair tasks, or `None` while starved tasks of the scheduler are being served. The
+    /// running task has been charged.
     pub(crate) fn next_fair(&mut self, c: CpuId) -> Option<TaskId> {
         let cpu = self.this_cpu();
         if cpu.server.is_serving() {
@@ -20,8 +20,7 @@ impl Kernel {
         self.pick_task(c)
     }
 
-    /// Picks from the queue at the top; if that gives a group, picks from the group's queue, and so on
-    /// (`pick_task_fair()`).
+    /// Picks from the root queue; if that gives a group, picks from the group's queue, and so on (`pick_task_fair()`).
     fn pick_task(&mut self, c: CpuId) -> Option<TaskId> {
         'again: loop {
             let mut at = QueueId::root(c);
@@ -44,8 +43,8 @@ impl Kernel {
         }
     }
 
-    /// Picks from one queue, as `pick_eevdf()` does. A sleeping entity that would be picked has no lag left to settle
-    /// and leaves the queue (`pick_next_entity()`). `None` if that empties the queue.
+    /// Picks from one queue as `pick_eevdf()` does. A sleeping entity that would be picked has no more negative lag and
+    /// leaves the queue (`pick_next_entity()`). Returns `None` if that empties the queue.
     pub(crate) fn pick_entity(&mut self, at: QueueId, pick: Pick) -> Option<EntityId> {
         loop {
             let next = self.queue_at(at).pick(&self.fair.entities, pick)?;
@@ -58,7 +57,7 @@ impl Kernel {
 }
 
 impl FairQueue {
-    /// The next entity (`pick_eevdf()`); it may be a sleeping one.
+    /// Returns the next entity (`pick_eevdf()`), which may be a sleeping one.
     pub(crate) fn pick(&self, entities: &Entities, pick: Pick) -> Option<EntityId> {
         let curr = self.curr.filter(|&curr| entities[curr].on_rq);
         if self.entities == 1 {

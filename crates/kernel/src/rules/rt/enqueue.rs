@@ -1,4 +1,4 @@
-//! Real-time tasks that come, go and yield, and the time slices of SCHED_RR.
+//! Enqueues and dequeues real-time tasks, lets them yield, and ends the time slices of SCHED_RR.
 
 use crate::state::kernel::Kernel;
 use crate::state::machine::WakeupRule;
@@ -9,7 +9,7 @@ use keel_abi::{CpuId, Span, TaskId};
 const TURN: Span = Span::from_ms(100);
 
 impl Kernel {
-    /// Puts a task that has become runnable on its CPU's queue (`enqueue_task_rt()`).
+    /// Puts a task that has become runnable on its CPU's runqueue (`enqueue_task_rt()`).
     pub(crate) fn enqueue_rt(&mut self, task: TaskId, head: bool) {
         let t = &self.tasks[task];
         let (rq, priority) = (t.cpu, t.rt_priority());
@@ -33,21 +33,21 @@ impl Kernel {
         self.remove_pushable(task);
     }
 
-    /// The real-time priority of the running task, 0 for the idle task and others.
+    /// Returns the real-time priority of a running task: 0 for the idle task and for tasks of other classes.
     pub(crate) fn priority_of(&self, curr: TaskId) -> u8 {
         if curr.is_idle() { 0 } else { self.tasks[curr].rt_priority() }
     }
 
-    /// Should a task that has just joined `rq` be pushed away at once (`task_woken_rt()`)? Not if `rq` is about to
-    /// pick.
+    /// Returns whether a task that has just joined `rq` should be pushed away at once (`task_woken_rt()`). It is not if
+    /// `rq` is about to pick.
     pub(crate) fn pushes_woken(&self, rq: CpuId, task: TaskId) -> bool {
         let (t, cpu) = (&self.tasks[task], &self.cpus[rq]);
         let waits = !t.on_cpu && !cpu.need_resched && t.nr_allowed > 1;
         waits && (self.machine.realtime.wakeup == WakeupRule::Before || self.is_taken(rq, task))
     }
 
-    /// The tick of a real-time task (`task_tick_rt()`), which has been charged: if its class is now throttled, it
-    /// yields; when its time slice is over, the next task of equal priority runs.
+    /// Handles a tick of a real-time task (`task_tick_rt()`) after the task has been charged. If its class is now
+    /// throttled, the CPU reschedules; if its time slice has expired, the next task of equal priority runs.
     pub(crate) fn tick_rt(&mut self, c: CpuId, task: TaskId) {
         if self.cpus[c].rt.nr_throttled() > 0 {
             self.resched(c, c);
@@ -67,19 +67,19 @@ impl Kernel {
         }
     }
 
-    /// The time slice in ticks.
+    /// Returns the time slice in ticks.
     pub(crate) fn turn_ticks(&self) -> u32 {
         (TURN.as_ns() / self.tick.as_ns()).max(1) as u32
     }
 
-    /// `yield_task_rt()`: to the end of its queue.
+    /// `yield_task_rt()`: moves the task to the end of its priority's queue.
     pub(crate) fn yield_rt(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         let (rq, priority) = (t.cpu, t.rt_priority());
         self.cpu(rq).rt.requeue(task, priority, false);
     }
 
-    /// The priority of a queued task has changed (`prio_changed_rt()`): must another task run?
+    /// Handles a changed priority of a queued task (`prio_changed_rt()`): reschedules if another task must run.
     pub(crate) fn rt_priority_changed(&mut self, c: CpuId, task: TaskId) {
         let (rq, priority) = (self.tasks[task].cpu, self.tasks[task].rt_priority());
         let (curr, highest) = (self.cpus[rq].curr, self.cpus[rq].rt.highest());

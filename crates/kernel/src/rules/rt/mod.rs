@@ -1,4 +1,5 @@
-//! The rules of the real-time class: which task runs next, where a waking task goes, which tasks are pushed and pulled.
+//! The rules of the real-time class (rt.c): which task runs next, where a waking task goes, which tasks are pushed and
+//! pulled.
 //!
 //! [`crate::state::rt`] holds the data. The paths that take other runqueues' locks are in `paths::rt`.
 

@@ -1,12 +1,12 @@
-//! Which CPUs are overloaded: those with a waiting real-time task that may run elsewhere (`rto_mask`), and how far the
-//! round of requests to push has got (`rto_cpu`, `rto_loop`).
+//! Keeps track of the overloaded CPUs (`rto_mask`), on which a real-time task waits that may run elsewhere, and of the
+//! round in which they are asked to push (`rto_cpu`, `rto_loop`).
 
 use crate::state::kernel::Kernel;
 use crate::state::task::State;
 use keel_abi::TaskId;
 
 impl Kernel {
-    /// `enqueue_pushable_task()`, if the task is waiting and may run elsewhere.
+    /// `enqueue_pushable_task()`, if the task may run elsewhere.
     pub(super) fn add_pushable(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         let (rq, priority) = (t.cpu, t.rt_priority());
@@ -26,7 +26,7 @@ impl Kernel {
         }
     }
 
-    /// A real-time task has lost its CPU (`put_prev_task_rt()`).
+    /// After a real-time task has lost its CPU (`put_prev_task_rt()`).
     #[cold]
     pub(crate) fn put_rt(&mut self, task: TaskId) {
         if self.tasks[task].state == State::Runnable {
@@ -34,13 +34,13 @@ impl Kernel {
         }
     }
 
-    /// A real-time task has got its CPU (`set_next_task_rt()`).
+    /// After a real-time task has got its CPU (`set_next_task_rt()`).
     #[cold]
     pub(crate) fn set_rt(&mut self, task: TaskId) {
         self.remove_pushable(task);
     }
 
-    /// The CPUs of a waiting task have changed.
+    /// Updates whether a task is pushable, after the CPUs that it may use have changed.
     pub(crate) fn refresh_pushable(&mut self, task: TaskId) {
         self.remove_pushable(task);
         let t = &self.tasks[task];

@@ -1,4 +1,4 @@
-//! Which waiting real-time task goes to another CPU, under both runqueues' locks.
+//! Moves a waiting real-time task to another CPU, under both runqueues' locks.
 
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::World;
@@ -6,13 +6,13 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// Takes two runqueues' locks, the lower CPU's first. Returns false if `c` has to wait for one; it may hold the
-    /// other then.
+    /// Takes two runqueues' locks, the lower CPU's first. Returns false if `c` has to wait for one of them; it may then
+    /// hold the other.
     pub(crate) fn lock_two(&mut self, c: CpuId, a: CpuId, b: CpuId) -> bool {
         self.lock_rq(c, a.min(b)) && self.lock_rq(c, a.max(b))
     }
 
-    /// `move_queued_task_locked()`: both runqueues are locked.
+    /// Moves a task to another CPU (`move_queued_task_locked()`). Both runqueues are locked.
     pub(crate) fn move_rt<W: World>(&mut self, world: &mut W, c: CpuId, task: TaskId, to: CpuId) {
         let from = self.tasks[task].cpu;
         self.dequeue_rt(task);

@@ -1,7 +1,7 @@
-//! Where a waking or pushed real-time task goes: to one of the CPUs that run the least urgent tasks.
+//! Selects a CPU for a real-time task that wakes or is pushed: one of those that run the least urgent tasks.
 //!
-//! The machine's [`WakeupRule`] says whether a waking task moves at all: it stays where it was, unless it would have to
-//! wait there (`select_task_rq_rt()`).
+//! The machine's [`WakeupRule`] decides whether a waking task moves at all: it stays where it was, unless it would have
+//! to wait there (`select_task_rq_rt()`).
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -10,7 +10,7 @@ use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// A CPU for `task`, woken or created on `c`.
+    /// Selects a CPU for `task`, which was woken or created on `c`.
     pub(crate) fn select_rt(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
         let rule = self.machine.realtime.wakeup;
         let is_new = flags & wake::FORK != 0;
@@ -20,7 +20,8 @@ impl Kernel {
         self.find_lowest(c, task).unwrap_or(prev)
     }
 
-    /// Should `task` look for another CPU than `rq`, because a real-time task runs there that should not be displaced?
+    /// Returns whether `task` should look for a CPU other than `rq`, because a real-time task runs there that it should
+    /// not displace.
     pub(super) fn is_taken(&self, rq: CpuId, task: TaskId) -> bool {
         let curr = self.cpus[rq].curr;
         if self.class_of(curr) != SchedClass::Rt {
@@ -34,15 +35,15 @@ impl Kernel {
         }
     }
 
-    /// The lowest of the highest priorities on the CPUs that the task may use, if it is below the task's
-    /// (`cpupri_find()`).
+    /// Finds the CPU that the task may use whose most urgent task has the lowest priority. Returns that priority if it
+    /// is below the task's (`cpupri_find()`).
     pub(super) fn lowest_for(&self, task: TaskId) -> Option<u8> {
         let priority = self.tasks[task].rt_priority();
         self.usable(task).map(|cpu| self.cpus[cpu].rt.highest()).min().filter(|&lowest| lowest < priority)
     }
 
-    /// A CPU with that priority: the CPU that the task was on, or else the nearest. If several are equally near, it is
-    /// `c`, which is cheaper to preempt, or else each in turn (`find_lowest_rq()`).
+    /// Returns a CPU with that priority: the CPU that the task was on, or else the nearest one. If several are equally
+    /// near, returns `c`, which is cheaper to preempt, or else each of them in turn (`find_lowest_rq()`).
     pub(crate) fn find_lowest(&mut self, c: CpuId, task: TaskId) -> Option<CpuId> {
         let lowest = self.lowest_for(task)?;
         let own = self.tasks[task].cpu;

@@ -1,8 +1,8 @@
-//! The deadline servers, which keep a class from being starved by those above it (`ext_server`, `fair_server`).
+//! The deadline servers (`ext_server`, `fair_server`), which keep a class from being starved by those above it.
 //!
 //! If the scheduler's tasks have waited on a CPU for 950 ms and got less than 50 ms of it, they run before those of
-//! higher classes until they have had their 50 ms; and so on. The same applies to fair tasks and real-time ones.
-//! Kernels that throttle real-time tasks ([`super::throttle`]) have no such server.
+//! higher classes until they have had their 50 ms. This repeats as long as necessary. Fair tasks are protected from
+//! real-time tasks in the same way. Kernels that throttle real-time tasks ([`super::throttle`]) have no such servers.
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -10,13 +10,13 @@ use crate::state::rt::server::ClassServer;
 use crate::state::timer_number;
 use keel_abi::{CpuId, Instant, Span};
 
-/// Their runtime in each second (`fair_server`'s and `ext_server`'s default runtime and period).
+/// The runtime per second (the default runtime and period of `fair_server` and `ext_server`).
 const RUNTIME: Span = Span::from_ms(50);
 
 const LAXITY: Span = Span::from_ms(950);
 
 impl crate::state::cpu::Cpu {
-    /// The server of a class.
+    /// Returns the server of a class.
     fn server_of(&mut self, class: SchedClass) -> &mut ClassServer {
         match class {
             SchedClass::Fair => &mut self.fair_server,
@@ -26,7 +26,7 @@ impl crate::state::cpu::Cpu {
 }
 
 impl Kernel {
-    /// Do tasks of a class wait for `cpu` while a task of a higher class runs there or is about to?
+    /// Returns whether tasks of a class wait for `cpu` while a task of a higher class runs there or is about to.
     fn is_starving(&self, cpu: CpuId, class: SchedClass) -> bool {
         let cpu = &self.cpus[cpu];
         let waits = match class {
@@ -36,7 +36,7 @@ impl Kernel {
         cpu.next_class > class && cpu.next_class < SchedClass::Stop && waits
     }
 
-    /// Watches over the tasks of all classes that have a server.
+    /// Arms the servers of all classes that have one, where their tasks are starving.
     pub(crate) fn arm_servers(&mut self, rq: CpuId) {
         if self.machine.realtime.throttle.is_some() {
             return;
@@ -45,7 +45,7 @@ impl Kernel {
         self.arm_server(rq, SchedClass::Fair);
     }
 
-    /// Starts to watch over the tasks of a class, unless it is already doing so.
+    /// Arms the server of a class, unless it is already armed.
     fn arm_server(&mut self, rq: CpuId, class: SchedClass) {
         if self.cpus[rq].server_of(class).armed.is_some() || !self.is_starving(rq, class) {
             return;
@@ -60,8 +60,8 @@ impl Kernel {
         self.queue.push(due, first + rq.0);
     }
 
-    /// The timer has expired: tasks that got too little are served. The timer of a CPU that has since gone offline does
-    /// nothing.
+    /// Handles an expired timer: if the tasks got too little, the server starts to serve them. The timer of a CPU that
+    /// has gone offline in the meantime does nothing.
     pub(crate) fn server_fires(&mut self, c: CpuId, cpu: CpuId, class: SchedClass) {
         let now = self.now;
         let server = self.this_cpu().server_of(class);

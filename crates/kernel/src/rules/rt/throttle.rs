@@ -1,23 +1,23 @@
-//! Real-time tasks that have used up their share of a period (`sched_rt_runtime_exceeded()`).
+//! Throttles real-time tasks that have used up their share of a period (`sched_rt_runtime_exceeded()`).
 
 use crate::state::kernel::Kernel;
 use crate::state::timer_number;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl Kernel {
-    /// Is `task` spared because it has inherited its priority (`rt_se_boosted()`)?
+    /// Returns whether `task` is exempt because it has inherited its priority (`rt_se_boosted()`).
     fn counts_as_boosted(&self, task: TaskId) -> bool {
         let t = &self.tasks[task];
         let spares = self.machine.realtime.throttle.is_some_and(|rule| rule.spares_boosted);
         spares && t.boost > t.policy.rt_priority()
     }
 
-    /// A real-time task has joined `rq` (`inc_rt_group()`): the periods begin, unless they have already begun.
+    /// After a real-time task has joined `rq` (`inc_rt_group()`): starts the periods unless they are running.
     #[cold]
     pub(super) fn joins_throttled_class(&mut self, task: TaskId, rq: CpuId) {
         let boosted = self.counts_as_boosted(task);
         self.cpu(rq).rt.budget.nr_boosted += u32::from(boosted);
-        // While CPUs are being replenished, this one may have been passed already.
+        // If CPUs are being replenished right now, this one may already have had its turn.
         self.rt_period.is_needed = true;
         if self.rt_period.ends.is_none()
             && let Some(rule) = self.machine.realtime.throttle
@@ -27,7 +27,7 @@ impl Kernel {
         }
     }
 
-    /// A real-time task leaves `rq`, with the urgency it had there (`dec_rt_group()`).
+    /// When a real-time task leaves `rq`, with the priority that it had there (`dec_rt_group()`).
     #[cold]
     pub(super) fn leaves_throttled_class(&mut self, task: TaskId, rq: CpuId) {
         let boosted = self.counts_as_boosted(task);
@@ -39,7 +39,7 @@ impl Kernel {
         self.queue.push(at, timer_number::RT_PERIOD);
     }
 
-    /// Charges a real-time task's time to its CPU (`update_curr_rt()`). The tick notices if it is too much.
+    /// Charges a real-time task's time to its CPU (`update_curr_rt()`). If that is too much, the next tick notices.
     #[cold]
     pub(crate) fn charge_rt(&mut self, task: TaskId, ran: Span) {
         let Some(rule) = self.machine.realtime.throttle else { return };
@@ -50,8 +50,8 @@ impl Kernel {
         }
     }
 
-    /// `c` goes offline: its tasks must run to be pushed elsewhere (`__disable_runtime()`). When it comes back, it has
-    /// used nothing.
+    /// When `c` goes offline: lets its tasks run, so that they can be pushed elsewhere (`__disable_runtime()`). When
+    /// the CPU comes back, it has used nothing.
     pub(crate) fn stop_throttling(&mut self, c: CpuId) {
         let rt = &mut self.cpu(c).rt;
         let held = rt.nr_throttled() > 0;
@@ -61,7 +61,7 @@ impl Kernel {
         }
     }
 
-    /// The next CPU, from the number `from` on, that has real-time tasks or owes time.
+    /// Returns the next CPU, from number `from` on, that has real-time tasks or has used some of its budget.
     pub(crate) fn next_to_replenish(&self, from: u32) -> Option<CpuId> {
         let is_used = |cpu: &CpuId| {
             let cpu = &self.cpus[*cpu];

@@ -1,10 +1,11 @@
-//! Does a real-time task that wakes preempt the one that runs (`wakeup_preempt_rt()`)?
+//! Decides whether a waking real-time task preempts the running task (`wakeup_preempt_rt()`).
 
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// A real-time task preempts another only if its priority is higher (`wakeup_preempt_rt()`).
+    /// Preempts the running task if its priority is lower, or if it is equal and the running task can move elsewhere
+    /// (`wakeup_preempt_rt()`).
     pub(crate) fn preempt_rt(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
         let (curr, priority) = (self.cpus[rq].curr, self.tasks[task].rt_priority());
         let running = self.priority_of(curr);
@@ -13,8 +14,8 @@ impl Kernel {
         }
     }
 
-    /// Should `curr` look for another CPU because `task`, which has just come and has equal priority, has no other
-    /// (`check_preempt_equal_prio()`)? Then `task` goes first.
+    /// Returns whether `curr` should look for another CPU because `task`, which has just arrived with equal priority,
+    /// has no other (`check_preempt_equal_prio()`). If so, `task` goes first.
     pub(crate) fn makes_room(&mut self, rq: CpuId, curr: TaskId, task: TaskId) -> bool {
         let can_move = |k: &Self, task| k.tasks[task].nr_allowed > 1 && k.lowest_for(task).is_some();
         if curr.is_idle() || self.cpus[rq].need_resched || !can_move(self, curr) || can_move(self, task) {

@@ -1,12 +1,12 @@
-//! Which real-time task runs next (`pick_next_rt_entity()`).
+//! Picks the next real-time task (`pick_next_rt_entity()`).
 
 use crate::state::kernel::Kernel;
 use crate::state::rt::queue::RtQueue;
 use keel_abi::TaskId;
 
 impl Kernel {
-    /// The next real-time task of the CPU that picks, unless starved tasks are being served or real-time tasks
-    /// throttled.
+    /// Returns the next real-time task of the CPU that picks. Returns `None` while starved tasks are being served or
+    /// real-time tasks are throttled.
     pub(crate) fn next_rt(&self) -> Option<TaskId> {
         let cpu = &self.cpus.this_cpu;
         let serves = cpu.server.is_serving() || cpu.fair_server.is_serving() && !cpu.fair.is_empty();
@@ -15,7 +15,7 @@ impl Kernel {
 }
 
 impl RtQueue {
-    /// The next task.
+    /// Returns the task that is first in line.
     pub(crate) fn first(&self) -> Option<TaskId> {
         self.queues.get(usize::from(self.highest()))?.front().copied()
     }

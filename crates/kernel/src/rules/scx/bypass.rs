@@ -1,4 +1,5 @@
-//! Bypass mode: the kernel schedules without the scheduler (`SCX_RQ_BYPASSING`). Since when, and which task is next.
+//! Bypass mode, in which the kernel schedules without the scheduler (`SCX_RQ_BYPASSING`): since when it is on, and
+//! which tasks have to be requeued.
 
 use crate::state::kernel::Kernel;
 use crate::state::scx::events::ScxEvent;
@@ -7,7 +8,7 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// The first CPU is about to enter or leave bypass mode.
+    /// Begins to enter or leave bypass mode, with the first CPU.
     pub(crate) fn begin_bypass(&mut self, c: CpuId, on: bool) {
         self.scx.slice_dfl_ns = if on { SLICE_BYPASS_NS } else { SLICE_DFL_NS };
         if on {
@@ -17,7 +18,7 @@ impl Kernel {
         }
     }
 
-    /// The last CPU has left bypass mode.
+    /// Completes leaving bypass mode, after the last CPU.
     pub(crate) fn end_bypass(&mut self, c: CpuId) {
         if let Some(since) = self.scx.bypassed_since.take() {
             let spent = self.now.since(since);
@@ -27,7 +28,7 @@ impl Kernel {
         }
     }
 
-    /// The run ends: counts the bypassed time up to now.
+    /// Counts the time in bypass mode up to the end of the run.
     pub(crate) fn count_bypass(&mut self) {
         if let Some(since) = self.scx.bypassed_since {
             self.counters.bypass_time += self.now.since(since);
@@ -35,7 +36,8 @@ impl Kernel {
         }
     }
 
-    /// The scheduler's tasks that wait on `rq` (`rq->scx.runnable_list`), in the order they began to wait.
+    /// Returns the scheduler's tasks that wait on `rq` (`rq->scx.runnable_list`), in the order in which they began to
+    /// wait.
     pub(crate) fn waiting_on(&self, rq: CpuId) -> Vec<TaskId> {
         let cpu = &self.cpus[rq];
         if cpu.nr_running == cpu.rt.len() + cpu.fair.len() + cpu.fair.limbo() {

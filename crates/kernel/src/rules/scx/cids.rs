@@ -1,5 +1,5 @@
-//! How CPUs are passed to a scheduler that refers to them by cids (`struct sched_ext_ops_cid`), and how its return
-//! values are read.
+//! Passes CPUs to a scheduler that identifies them by cids (`struct sched_ext_ops_cid`), and interprets the CPUs that
+//! it returns.
 
 use crate::state::kernel::Kernel;
 use crate::state::layout::{self, cmask};
@@ -11,18 +11,18 @@ const GROW_PAGES: u32 = 4;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// BPF instructions that it takes to convert a CPU of a mask to a bit of a `struct scx_cmask`.
+/// The number of BPF instructions to convert a CPU of a mask to a bit of a `struct scx_cmask`.
 const CPU_INSNS: u64 = 6;
 
 impl Kernel {
-    /// Assigns cids to CPUs, before `ops.init` (`scx_cid_init()`).
+    /// Assigns cids to CPUs before `ops.init` (`scx_cid_init()`).
     pub(crate) fn give_cids(&mut self) {
         let cpus = &self.cpus;
         self.cids.probe(&self.machine.topology, |cpu| cpus[cpu].online);
         self.queues.show_cids(self.scx.speaks_cids().then_some(&self.cids));
     }
 
-    /// The number of a CPU as an argument of a callback (`scx_cpu_arg()`).
+    /// Returns a CPU's number as an argument of a callback (`scx_cpu_arg()`).
     #[inline]
     pub(crate) fn cpu_argument(&self, cpu: CpuId) -> u64 {
         match self.scx.speaks_cids() {
@@ -31,8 +31,8 @@ impl Kernel {
         }
     }
 
-    /// The CPU that a callback returns (`scx_cpu_ret()`). A bad cid is an error and becomes -EINVAL; a negative value
-    /// stays as it is.
+    /// Returns the CPU that a callback has returned (`scx_cpu_ret()`). A bad cid is an error and becomes -EINVAL. A
+    /// negative value is returned unchanged.
     #[inline]
     pub(crate) fn answered_cpu(&mut self, c: CpuId, answer: i32) -> i32 {
         if answer < 0 || !self.scx.speaks_cids() {
@@ -47,7 +47,7 @@ impl Kernel {
         }
     }
 
-    /// After `ops.init`: allocates a `struct scx_cmask` for each CPU in the scheduler's arena
+    /// Allocates a `struct scx_cmask` for each CPU in the scheduler's arena, after `ops.init`
     /// (`scx_set_cmask_scratch_alloc()`).
     pub(crate) fn make_cmasks<W: World>(&mut self, world: &mut W) -> Result<(), Errno> {
         let Some(arena) = self.scx.arena else { return Ok(()) };
@@ -70,9 +70,9 @@ impl Kernel {
         Ok(())
     }
 
-    /// A task's CPUs, whose mask is at `mask`, as an argument of a callback on `c`: that address, or the user-space
-    /// address of a cmask (`scx_call_op_set_cpumask()`). The kernel passes only the low half of the latter, which is
-    /// all that loads and stores look at; but if that half is 0, it is a null pointer here.
+    /// Returns a task's CPUs, whose mask is at `mask`, as an argument of a callback on `c`: that address, or the
+    /// user-space address of a cmask (`scx_call_op_set_cpumask()`). The kernel passes only the low half of the latter,
+    /// which is all that loads and stores use. Here, if that half is 0, it is a null pointer.
     pub(crate) fn cpus_argument<W: World>(&mut self, world: &mut W, c: CpuId, mask: u64) -> u64 {
         let Some(&at) = self.scx.cmasks.get(c.index()) else { return mask };
         let cpus = self.cpus.len();

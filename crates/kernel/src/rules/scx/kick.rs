@@ -1,17 +1,17 @@
-//! Kicks that callbacks have asked for, and the CPUs that a CPU is still waiting for.
+//! Records the kicks that callbacks request, and the CPUs that a kicking CPU still waits for.
 
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::scx::kick;
 
 impl Kernel {
-    /// Notes a kick to be sent after the scheduler returns (`scx_kick_cpu()`).
+    /// Records a kick that is sent after the callback returns (`scx_kick_cpu()`).
     #[inline]
     pub(crate) fn note_kick(&mut self, target: CpuId, flags: u64) {
         if self.this_cpu().bypassing {
             return;
         }
-        // A CPU is only known not to be going idle if its lock is free (`can_skip_idle_kick()`).
+        // Only if its lock is free is it certain that a CPU is not going idle (`can_skip_idle_kick()`).
         let known = self.cpus[target].lock.holder.is_none();
         if flags & kick::IDLE != 0 && known && !self.cpus[target].is_idle() {
             return;
@@ -26,7 +26,7 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// Has any CPU that this one kicked not picked since?
+    /// Returns whether a CPU that this one waits for has not picked since it was kicked.
     pub(crate) fn still_to_sync(&mut self) -> bool {
         let mut waits_for = std::mem::take(&mut self.this_cpu().to_sync);
         waits_for.retain(|&(cpu, picks)| !self.cpus.is_running(cpu) && self.cpus[cpu].picks == picks);

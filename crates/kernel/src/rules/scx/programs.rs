@@ -1,4 +1,4 @@
-//! When the programs of the scheduler's user-space half run, and what happens if they fail.
+//! Determines when the user-space half's programs run, and what happens if they fail.
 
 use crate::rules::callback::why_stopped;
 use crate::state::cpus::BOOT_CPU;
@@ -9,7 +9,7 @@ use keel_abi::bpf::Fault;
 use keel_abi::{CpuId, Instant, Span};
 
 impl Kernel {
-    /// The scheduler is attached: starts the periodic programs.
+    /// Starts the periodic programs, after the scheduler has been attached.
     pub(crate) fn arm_programs(&mut self) {
         for program in 0..self.programs.len() as u32 {
             self.arm_program(BOOT_CPU, program);
@@ -25,7 +25,7 @@ impl Kernel {
         }
     }
 
-    /// A program has returned: it must have returned 0.
+    /// Checks that a program has returned 0. Anything else is a failure.
     pub(crate) fn check_program(&mut self, program: u32) {
         let value = self.this_cpu().returned as i32;
         if value != 0 && self.failed_program.is_none() {
@@ -34,7 +34,7 @@ impl Kernel {
         }
     }
 
-    /// A program was stopped; a verifier would have rejected it.
+    /// Records that a program was stopped. A verifier would have rejected it.
     pub(crate) fn stop_program(&mut self, fault: &Fault) {
         let failure = ProgramFailure { program: fault.program.clone(), why: why_stopped(fault) };
         self.failed_program.get_or_insert(failure);

@@ -1,4 +1,4 @@
-//! Which tasks of local queues are to be given back to the scheduler.
+//! Determines which tasks in local DSQs are to be reenqueued.
 
 use crate::state::class::SchedClass;
 use crate::state::cpu::Reenqueued;
@@ -7,11 +7,11 @@ use keel_abi::bpf::World;
 use keel_abi::scx::{enq, ent};
 use keel_abi::{CpuId, DsqId, TaskId};
 
-/// `SCX_REENQ_ANY`: all tasks, not only the immediate ones (`SCX_ENQ_IMMED`).
+/// `SCX_REENQ_ANY`: all tasks, not only immediate ones (`SCX_ENQ_IMMED`).
 pub(crate) const ANY: u64 = 1;
 
 impl Kernel {
-    /// Notes the local queue of the runqueue that `c` has locked, or else of `c`'s own runqueue
+    /// Requests a reenqueue of the local DSQ of the runqueue that `c` has locked, or else of `c`'s own
     /// (`scx_bpf_dsq_reenq()`).
     pub(crate) fn note_reenqueue(&mut self, c: CpuId) {
         let subject = self.cpus.this_cpu.callback.subject;
@@ -20,7 +20,7 @@ impl Kernel {
         self.schedule_reenqueue(c, rq, ANY);
     }
 
-    /// `schedule_dsq_reenq()` for a local queue.
+    /// `schedule_dsq_reenq()` for a local DSQ.
     pub(crate) fn schedule_reenqueue(&mut self, c: CpuId, rq: CpuId, flags: u64) {
         if self.cpus[rq].bypassing {
             return;
@@ -36,7 +36,7 @@ impl Kernel {
         }
     }
 
-    /// The same for one of the scheduler's own queues.
+    /// `schedule_dsq_reenq()` for one of the scheduler's own DSQs.
     pub(crate) fn note_reenqueue_of(&mut self, id: DsqId) {
         let cpu = self.this_cpu();
         if !cpu.bypassing && !cpu.reenqueues.contains(&Reenqueued::User(id)) {
@@ -44,7 +44,7 @@ impl Kernel {
         }
     }
 
-    /// Is the CPU free to execute a task of sched_ext at once (`rq_is_open()`)?
+    /// Returns whether the CPU is free to execute a task of sched_ext at once (`rq_is_open()`).
     pub(crate) fn is_open(&self, rq: CpuId, enq_flags: u64) -> bool {
         let cpu = &self.cpus[rq];
         match cpu.next_class {
@@ -54,7 +54,7 @@ impl Kernel {
         }
     }
 
-    /// An immediate task joins the local queue of `rq` (`dsq_inc_nr()`).
+    /// Counts an immediate task that joins the local DSQ of `rq` (`dsq_inc_nr()`).
     #[cold]
     pub(crate) fn count_immed<W: World>(
         &mut self,
@@ -74,7 +74,7 @@ impl Kernel {
         }
     }
 
-    /// A pick has found a task: immediate tasks that are queued behind others are reenqueued (the end of
+    /// After a pick has found a task: requests a reenqueue of immediate tasks that wait behind others (the end of
     /// `balance_one()`).
     #[inline(always)]
     pub(crate) fn reenqueue_extra(&mut self, c: CpuId) {

@@ -1,4 +1,4 @@
-//! Whether a scheduler restarts after it has ended, and what is forgotten in between.
+//! Decides whether a scheduler restarts after it has ended, and removes what is left of it.
 
 use crate::state::bpf::iter::Cursors;
 use crate::state::bpf::res_spin::ResLocks;
@@ -12,13 +12,13 @@ use crate::state::timer_number;
 use keel_abi::scx::{ExitKind, Op, SLICE_DFL_NS, ecode, ops_flags};
 use keel_abi::{CpuId, Span};
 
-/// A scheduler is reloaded at most this many times within [`WINDOW`], as `keel run` does.
+/// The maximum number of reloads of a scheduler within [`WINDOW`], as in `keel run`.
 const MOST: usize = 5;
 
 const WINDOW: Span = Span::from_ms(60_000);
 
 impl Kernel {
-    /// The scheduler has exited: will it restart?
+    /// Returns whether the scheduler that has exited will restart.
     pub(crate) fn comes_again(&mut self) -> bool {
         if self.again.by_program {
             self.again.awaited = self.exit.as_ref().is_some_and(wants_restart);
@@ -35,12 +35,12 @@ impl Kernel {
         true
     }
 
-    /// The reload timer has expired.
+    /// Handles the expired reload timer.
     pub(crate) fn restart_due(&mut self) {
         self.again.is_due = self.again.awaited;
     }
 
-    /// Removes everything that is left of the scheduler that exited.
+    /// Removes everything that is left of the scheduler that has exited.
     pub(crate) fn forget_scheduler(&mut self, c: CpuId) {
         self.scx.entries = [None; Op::ALL.len()];
         self.scx.slice_dfl_ns = SLICE_DFL_NS;
@@ -62,7 +62,7 @@ impl Kernel {
         self.release_happenings();
     }
 
-    /// Installs the new scheduler; of the world, only the kernel's own memory stays.
+    /// Installs the new scheduler. Of the old world, only the kernel's own memory stays.
     pub(crate) fn renew_scheduler(&mut self, scheduler: &Scheduler, programs: Vec<UserProgram>) {
         let mut scx = Scx::new(scheduler);
         scx.at_boot = false;
@@ -75,13 +75,13 @@ impl Kernel {
         self.programs = programs;
         self.take_scheduler(scheduler);
         self.idle.set_all(true);
-        // Before all tasks are in the scheduler, no callback but ops.init is called.
+        // Until all tasks are in the scheduler, no callback is called except ops.init.
         for cpu in self.machine.topology.iter() {
             self.cpu(cpu).bypassing = true;
         }
     }
 
-    /// Stores the scheduler's properties besides its callbacks.
+    /// Stores the scheduler's properties other than its callbacks.
     pub(crate) fn take_scheduler(&mut self, scheduler: &Scheduler) {
         self.local_types = scheduler.local_types.clone();
         self.objects.processes.hints = scheduler.hints;
@@ -92,7 +92,7 @@ impl Kernel {
     }
 }
 
-/// Does the exit ask for a restart? An error does not.
+/// Returns whether the exit requests a restart. An error never does.
 fn wants_restart(exit: &Exit) -> bool {
     let is_error = matches!(exit.kind, ExitKind::Error | ExitKind::ErrorBpf | ExitKind::ErrorStall);
     !is_error && exit.code & ecode::ACT_RESTART != 0

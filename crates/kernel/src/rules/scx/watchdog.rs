@@ -1,11 +1,11 @@
-//! Since when a task has been waiting. The stall watchdog uses this.
+//! Records since when tasks have been waiting, for the stall watchdog.
 
 use crate::state::kernel::Kernel;
 use keel_abi::TaskId;
 use keel_abi::bpf::World;
 
 impl Kernel {
-    /// The task begins to wait for a CPU, unless it is already waiting (`set_task_runnable()`).
+    /// Records that the task begins to wait for a CPU, unless it is already waiting (`set_task_runnable()`).
     #[inline]
     pub(crate) fn set_runnable<W: World>(&mut self, world: &mut W, task: TaskId) {
         let now = self.now;
@@ -17,7 +17,7 @@ impl Kernel {
         }
     }
 
-    /// The task is no longer runnable (`clr_task_runnable()`).
+    /// Records that the task is no longer runnable (`clr_task_runnable()`).
     #[inline]
     pub(crate) fn clear_runnable(&mut self, task: TaskId) {
         self.task(task).watched = false;
@@ -25,7 +25,7 @@ impl Kernel {
 }
 
 impl crate::state::task::Task {
-    /// The current task runs, which only resets its waiting time (`clr_task_runnable()`).
+    /// Resets the waiting time of a task that runs (`clr_task_runnable()`).
     #[inline]
     pub(crate) fn runs(&mut self) {
         self.watched = false;

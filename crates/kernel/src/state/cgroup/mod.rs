@@ -1,7 +1,7 @@
-//! The cgroup tree of the cpu controller (`struct cgroup`, `struct task_group`), which tasks are in which cgroup, and
-//! what schedulers are notified of.
+//! The cgroup tree of the cpu controller (`struct cgroup`, `struct task_group`), the tasks in each cgroup, and what
+//! schedulers are notified of.
 //!
-//! Every new cgroup gets a unique number, which is never reused: a path that is removed and created again leads to a
+//! Every new cgroup gets a unique number, which is never reused: when a path is removed and created again, it names a
 //! different cgroup. The root has number 0.
 
 pub(crate) mod kernfs;
@@ -13,7 +13,7 @@ use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, WEIGHT_DFL};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A cgroup's number, in the order of creation.
+/// A cgroup's number. Cgroups are numbered in the order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Number(pub(crate) u32);
 
@@ -21,13 +21,13 @@ impl Number {
     pub(crate) const ROOT: Self = Self(0);
 }
 
-/// The most cgroups that one run can create.
+/// The maximum number of cgroups that one run can create.
 const MOST: usize = 1 << 20;
 
 /// A cgroup.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Its `struct cgroup` in the world.
+    /// The address of its `struct cgroup` in the world.
     pub(crate) ea: Ea,
     /// The address of its `struct css_set`.
     pub(crate) css_set: Ea,
@@ -38,26 +38,26 @@ pub(crate) struct Group {
     pub(crate) parent: Option<Number>,
     /// Live children, in the order of creation.
     pub(crate) children: Vec<Number>,
-    /// 0 for the root.
+    /// Its level in the tree; 0 for the root.
     pub(crate) level: u32,
     pub(crate) weight: u32,
     pub(crate) bandwidth: Bandwidth,
     pub(crate) idle: bool,
-    /// It can be found and joined (`CSS_ONLINE`).
+    /// Whether it can be found and joined (`CSS_ONLINE`).
     online: bool,
-    /// The kernel's own reference: from creation until after it has gone offline.
+    /// Whether the kernel itself holds a reference: from creation until after the cgroup has gone offline.
     is_held: bool,
-    /// `ops.cgroup_init` has initialized it (`SCX_TG_INITED`).
+    /// Whether `ops.cgroup_init` has initialized it (`SCX_TG_INITED`).
     pub(crate) inited: bool,
     /// The number of tasks in it.
     pub(crate) tasks: u32,
-    /// References that BPF holds.
+    /// The number of references that BPF holds.
     refs: u32,
-    /// The CPU time in it of tasks that have moved elsewhere.
+    /// The CPU time that tasks used here before they moved elsewhere.
     left: Span,
 }
 
-/// Every cgroup, and every task's.
+/// All cgroups, and the cgroup of every task.
 #[derive(Debug, Default)]
 pub(crate) struct Cgroups {
     groups: Vec<Group>,
@@ -65,19 +65,19 @@ pub(crate) struct Cgroups {
     pub(crate) by_address: BTreeMap<Ea, Number>,
     /// By task.
     of_task: Vec<Number>,
-    /// By task, its CPU time when it moved to where it is.
+    /// By task, the CPU time that it had used when it moved to its cgroup.
     before: Vec<Span>,
-    /// By [`CgroupId`], the cgroup that currently has the path.
+    /// By [`CgroupId`], the cgroup that has the path now.
     present: Vec<Option<Number>>,
-    /// The scheduler is notified of cgroups (`scx_cgroup_enabled`).
+    /// Whether the scheduler is notified of cgroups (`scx_cgroup_enabled`).
     pub(crate) enabled: bool,
-    /// Cgroups in the order in which the scheduler is notified of them, while that is in progress.
+    /// The cgroups in the order in which the scheduler is being notified of them.
     pub(crate) walk: Vec<Number>,
-    /// Who moves, from where, and where to.
+    /// The tasks that are being moved, each with its old and its new cgroup.
     pub(crate) moving: Vec<(TaskId, Number, Number)>,
-    /// They form a process.
+    /// Whether they are a whole process.
     pub(crate) moves_process: bool,
-    /// `cgroup_mutex`, under which cgroups and memberships change.
+    /// `cgroup_mutex`, which protects cgroups and memberships.
     pub(crate) mutex: Mutex,
 }
 
@@ -87,13 +87,13 @@ pub(crate) struct Mutex {
     pub(crate) holder: Option<CpuId>,
     pub(crate) free_at: Instant,
     pub(crate) waiters: VecDeque<CpuId>,
-    /// When its holder got it.
+    /// When the holder took it.
     pub(crate) since: Instant,
     pub(crate) uses: LockUse,
 }
 
 impl Cgroups {
-    /// The use of `cgroup_mutex`.
+    /// Returns the usage statistics of `cgroup_mutex`.
     pub(crate) fn mutex_uses(&self) -> LockUse {
         self.mutex.uses
     }
@@ -134,33 +134,33 @@ impl Group {
 }
 
 impl Cgroups {
-    /// The cgroup that the task is in (`task_group(p)`).
+    /// Returns the cgroup that the task is in (`task_group(p)`).
     pub(crate) fn of(&self, task: TaskId) -> Number {
         self.of_task[task.index()]
     }
 
-    /// Is the task in a cgroup other than the root?
+    /// Returns whether the task is in a cgroup other than the root.
     pub(crate) fn is_below_root(&self, task: TaskId) -> bool {
         self[self.of(task)].level > 0
     }
 
-    /// The cgroup that currently has the workload's path.
+    /// Returns the cgroup that has the workload's path now.
     pub(crate) fn present(&self, id: CgroupId) -> Option<Number> {
         self.present.get(id.0 as usize).copied().flatten()
     }
 
-    /// The cgroup whose `struct cgroup` begins at `at`.
+    /// Returns the cgroup whose `struct cgroup` begins at `at`.
     pub(crate) fn at(&self, at: Ea) -> Option<Number> {
         self.by_address.get(&at).copied()
     }
 
-    /// The live cgroup with this id (`__cgroup_get_from_id()`).
+    /// Returns the live cgroup with this id (`__cgroup_get_from_id()`).
     pub(crate) fn with_kernfs_id(&self, id: u64) -> Option<Number> {
         let number = kernfs::number_of_kernfs_id(id)?;
         self.groups.get(number.0 as usize).filter(|group| group.online).map(|_| number)
     }
 
-    /// The ancestor of a cgroup at a level, which may be the cgroup itself.
+    /// Returns the ancestor of a cgroup at a level, which may be the cgroup itself.
     pub(crate) fn ancestor(&self, of: Number, level: u32) -> Option<Number> {
         let mut number = of;
         while self[number].level > level {
@@ -169,7 +169,7 @@ impl Cgroups {
         (self[number].level == level).then_some(number)
     }
 
-    /// Takes a reference, if anything still holds the cgroup (`cgroup_tryget()`).
+    /// Takes a reference, if the cgroup still has any (`cgroup_tryget()`). Returns whether it does.
     pub(crate) fn try_get(&mut self, number: Number) -> bool {
         let group = &mut self[number];
         let is_held = group.is_held || group.refs > 0;
@@ -179,7 +179,7 @@ impl Cgroups {
         is_held
     }
 
-    /// Drops a reference; returns whether a removed cgroup ends with it.
+    /// Drops a reference that BPF holds. Returns whether it was the last one of a removed cgroup.
     pub(crate) fn put(&mut self, number: Number) -> bool {
         let group = &mut self[number];
         let had = group.refs;
@@ -187,7 +187,7 @@ impl Cgroups {
         had == 1 && !group.is_held
     }
 
-    /// Drops the kernel's own reference; returns whether the cgroup ends with it.
+    /// Drops the kernel's own reference. Returns whether it was the last one.
     pub(crate) fn let_go(&mut self, number: Number) -> bool {
         self[number].is_held = false;
         self[number].refs == 0
@@ -201,13 +201,13 @@ impl Cgroups {
         self[number].tasks += 1;
     }
 
-    /// Removes a dead task from its cgroup, though it still refers to it.
+    /// Removes a dead task from its cgroup, although the task still refers to it.
     pub(crate) fn remove_task(&mut self, task: TaskId) {
         let number = self.of(task);
         self[number].tasks -= 1;
     }
 
-    /// Moves a task that has had so much CPU time.
+    /// Moves a task, which has used this much CPU time in total.
     pub(crate) fn move_task(&mut self, task: TaskId, to: Number, cpu_time: Span) {
         let from = std::mem::replace(&mut self.of_task[task.index()], to);
         let before = std::mem::replace(&mut self.before[task.index()], cpu_time);
@@ -216,17 +216,17 @@ impl Cgroups {
         self[to].tasks += 1;
     }
 
-    /// By cgroup, the CPU time in it of tasks that are elsewhere now.
+    /// Returns by cgroup the CPU time that tasks used there before they moved elsewhere.
     fn used_by_leavers(&self) -> Vec<Span> {
         self.groups.iter().map(|group| group.left).collect()
     }
 
-    /// The task's CPU time when it moved to its cgroup.
+    /// Returns the CPU time that the task had used when it moved to its cgroup.
     fn used_before(&self, task: TaskId) -> Span {
         self.before[task.index()]
     }
 
-    /// Adds a cgroup that cannot be found yet; `None` if there are too many.
+    /// Adds a cgroup that cannot be found yet. Returns `None` if there are too many.
     pub(crate) fn add(
         &mut self,
         id: CgroupId,
@@ -258,7 +258,7 @@ impl Cgroups {
         Some(number)
     }
 
-    /// The cgroup can be found from now on.
+    /// Makes a cgroup available under its path.
     pub(crate) fn publish(&mut self, number: Number) {
         let (id, parent) = (self[number].id, self[number].parent);
         self[number].online = true;
@@ -272,7 +272,7 @@ impl Cgroups {
         self.present[place] = Some(number);
     }
 
-    /// The cgroup can no longer be found.
+    /// Makes a cgroup unavailable.
     pub(crate) fn withdraw(&mut self, number: Number) {
         let (id, parent) = (self[number].id, self[number].parent);
         self[number].online = false;
@@ -283,7 +283,7 @@ impl Cgroups {
         self.present[id.0 as usize] = None;
     }
 
-    /// All live cgroups, parents before their children (`css_for_each_descendant_pre()`).
+    /// Returns all live cgroups, parents before their children (`css_for_each_descendant_pre()`).
     pub(crate) fn pre_order(&self) -> Vec<Number> {
         let mut open = vec![Number::ROOT];
         let mut order = Vec::new();
@@ -294,7 +294,7 @@ impl Cgroups {
         order
     }
 
-    /// All live cgroups, children before their parents (`css_for_each_descendant_post()`).
+    /// Returns all live cgroups, children before their parents (`css_for_each_descendant_post()`).
     pub(crate) fn post_order(&self) -> Vec<Number> {
         let mut open = vec![Number::ROOT];
         let mut order = Vec::new();

@@ -1,4 +1,4 @@
-//! The machine as a program sees it in cgroupfs and in `/proc`.
+//! The machine as programs see it in cgroupfs and `/proc`.
 
 use super::Number;
 use crate::state::kernel::Kernel;
@@ -9,7 +9,7 @@ use keel_abi::{Span, TaskId};
 use std::collections::BTreeMap;
 
 impl View for Kernel {
-    /// All cgroups that can be found, parents before their children, with their processes and threads.
+    /// Returns all cgroups that can be found, parents before their children, with their processes and threads.
     fn cgroups(&self) -> Vec<CgroupNow> {
         let order = self.cgroups.pre_order();
         let used = self.used();
@@ -85,7 +85,7 @@ impl Kernel {
         place.map_or_else(String::new, |place| self.workload.cgroups[place].path.clone())
     }
 
-    /// The CPU time of each cgroup that there has ever been, with those below it.
+    /// Returns the CPU time of every cgroup that has ever existed, including the cgroups below it.
     fn used(&self) -> Vec<Span> {
         let mut used = self.cgroups.used_by_leavers();
         for task in self.tasks.ids().filter(|task| !task.is_idle()) {

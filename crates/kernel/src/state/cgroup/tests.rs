@@ -1,8 +1,8 @@
-//! The tree itself: ancestors, orders, references.
+//! The cgroup tree: ancestors, orders and references.
 
 use super::*;
 
-/// The root; `/a` with `/a/x` and `/a/y`; `/b`.
+/// Returns the root; `/a` with `/a/x` and `/a/y`; `/b`.
 fn tree() -> Cgroups {
     let mut tree = Cgroups::default();
     for (place, parent) in [(0, None), (1, Some(0)), (2, Some(0)), (3, Some(1)), (4, Some(1))] {

@@ -1,32 +1,32 @@
-//! Which domains each CPU has (`build_sched_domains()`, `cpu_attach_domain()`), computed from the machine's topology
-//! and the CPUs in use.
+//! Builds each CPU's sched domains (`build_sched_domains()`, `cpu_attach_domain()`) from the machine's topology and the
+//! active CPUs.
 //!
-//! The levels are x86's: SMT, cluster, last-level cache, package, node, then one for each distance between nodes. A
-//! level of one CPU, or of the same CPUs as the level below, is left out but keeps its number; nothing is built above
-//! the first level that has all CPUs.
+//! The levels are x86's: SMT, cluster, LLC, package, node, then one for each distance between nodes. A level that has
+//! one CPU, or the same CPUs as the level below, is left out but keeps its number. Nothing is built above the first
+//! level that has all CPUs.
 
 use crate::state::domains::flags;
 use keel_abi::{CpuId, CpuSet, NodeId, Topology};
 
-/// The levels' names, by [`Kind`].
+/// The names of the levels, by [`Kind`].
 pub(super) const NAMES: [&str; 6] = ["SMT", "CLS", "MC", "PKG", "NODE", "NUMA"];
 
 /// What the CPUs of a level share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Smt,
-    /// A second-level cache; here each core has one.
+    /// A second-level cache. Here, each core has its own.
     Cluster,
     Cache,
-    /// A socket; here each node is one.
+    /// A socket. Here, each node is one.
     Package,
     Node,
-    /// Nodes within this many hops.
+    /// NUMA nodes within this many hops.
     Numa(u8),
 }
 
 impl Kind {
-    /// Its index in [`NAMES`].
+    /// Returns its index in [`NAMES`].
     pub(super) const fn number(self) -> usize {
         match self {
             Self::Smt => 0,
@@ -43,12 +43,12 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Domain {
     pub(super) kind: Kind,
-    /// The number of levels below, including those left out.
+    /// The number of levels below it, including those left out.
     pub(super) level: u32,
     pub(super) span: CpuSet,
 }
 
-/// What follows from a domain's kind (`sd_init()`).
+/// The properties that follow from a domain's kind (`sd_init()`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Traits {
     pub(super) flags: u32,
@@ -56,12 +56,12 @@ pub(super) struct Traits {
     pub(super) cache_nice_tries: u32,
 }
 
-/// The distance in the firmware's tables from a node to itself, and of each hop.
+/// The distance from a node to itself in the firmware's tables, and the distance of each hop.
 const DISTANCE_SELF: u32 = 10;
 
 const DISTANCE_HOP: u32 = 10;
 
-/// `node_reclaim_distance`: new and woken tasks are not placed farther away.
+/// `node_reclaim_distance`: new and waking tasks are not placed farther away.
 const RECLAIM_DISTANCE: u32 = 30;
 
 impl Domain {
@@ -83,13 +83,13 @@ impl Domain {
         Traits { flags, imbalance_pct, cache_nice_tries }
     }
 
-    /// Do its CPUs share a last-level cache?
+    /// Returns whether its CPUs share an LLC.
     pub(super) fn shares_cache(&self) -> bool {
         self.traits().flags & flags::SHARE_LLC != 0
     }
 }
 
-/// Each CPU's domains, the smallest first; none for CPUs that are not in use.
+/// Returns each CPU's domains, the smallest first. CPUs that are not active have none.
 pub(super) fn domains(topology: &Topology, active: &CpuSet) -> Vec<Vec<Domain>> {
     let masks = Masks::new(topology, active);
     let kinds = masks.kinds(topology);
@@ -114,12 +114,12 @@ fn of_cpu(topology: &Topology, active: &CpuSet, masks: &Masks, kinds: &[Kind], c
     kept
 }
 
-/// The CPUs in use by what they share.
+/// The active CPUs, grouped by what they share.
 struct Masks {
     cores: Vec<CpuSet>,
     caches: Vec<CpuSet>,
     nodes: Vec<CpuSet>,
-    /// By distance, ascending, then by node: the CPUs within that distance.
+    /// For each distance in ascending order, by node: the CPUs within that distance.
     within: Vec<(u8, Vec<CpuSet>)>,
 }
 
@@ -144,7 +144,7 @@ impl Masks {
         Self { cores, caches, nodes, within }
     }
 
-    /// The machine's levels. There is no SMT level if no core has two CPUs.
+    /// Returns the machine's levels. There is no SMT level if no core has two CPUs.
     fn kinds(&self, topology: &Topology) -> Vec<Kind> {
         let smt = topology.has_smt().then_some(Kind::Smt);
         let near = [Kind::Cluster, Kind::Cache, Kind::Package, Kind::Node];
@@ -165,7 +165,8 @@ impl Masks {
     }
 }
 
-/// For every distance between nodes with CPUs in use, the CPUs within it of each node (`sched_init_numa()`).
+/// Returns for each distance between nodes with active CPUs, and for each node, the CPUs within that distance
+/// (`sched_init_numa()`).
 fn within(topology: &Topology, nodes: &[CpuSet]) -> Vec<(u8, Vec<CpuSet>)> {
     let ids = || (0..topology.nodes()).map(NodeId).filter(|node| !nodes[node.index()].is_empty());
     let hops: std::collections::BTreeSet<u8> =

@@ -1,20 +1,20 @@
-//! The scheduling domains as the fair class balances over them: each CPU's levels, and each level's groups
+//! The sched domains as the fair class balances over them: each CPU's levels, and the groups of each level
 //! (`build_sched_groups()`, `build_overlap_sched_groups()`).
 //!
-//! Each group of a level is the span of a level below, of one of the CPUs. CPUs that see the same groups share them. If
-//! nodes are not equally far apart, groups overlap, and each CPU has its own list.
+//! A group is the span of a lower level of one of the CPUs. CPUs that see the same groups share them. If nodes are not
+//! equally far apart, groups overlap, and each CPU has its own list.
 
 use crate::state::domains::build::{Domain, Kind, domains};
 use crate::state::domains::flags;
 use keel_abi::{CpuId, CpuSet, Topology};
 
-/// CPUs that a level treats as one (`struct sched_group`).
+/// CPUs that are treated as one at a level (`struct sched_group`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) cpus: CpuSet,
     /// The number of CPUs.
     pub(crate) weight: u32,
-    /// The flags of the level below that it spans; 0 for a single CPU.
+    /// The flags of the lower level that it spans; 0 for a single CPU.
     flags: u32,
     /// The number of cores that its CPUs belong to.
     pub(crate) cores: u32,
@@ -23,23 +23,23 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Are its CPUs threads of one core (`SD_SHARE_CPUCAPACITY`)?
+    /// Returns whether its CPUs are the threads of one core (`SD_SHARE_CPUCAPACITY`).
     pub(crate) fn is_core(&self) -> bool {
         self.flags & flags::SHARE_CPUCAPACITY != 0
     }
 
-    /// Do tasks spread to its siblings first (`SD_PREFER_SIBLING`)?
+    /// Returns whether tasks are spread to sibling groups first (`SD_PREFER_SIBLING`).
     pub(crate) fn prefers_sibling(&self) -> bool {
         self.flags & flags::PREFER_SIBLING != 0
     }
 
-    /// The CPU that identifies the group (`group_balance_cpu()`).
+    /// Returns the CPU that identifies the group (`group_balance_cpu()`).
     pub(crate) fn first_balancer(&self) -> CpuId {
         self.balancers.lowest().or_else(|| self.cpus.lowest()).expect("a group has a CPU")
     }
 }
 
-/// The immutable part of a CPU's domain (`struct sched_domain`).
+/// The immutable part of a CPU's sched domain (`struct sched_domain`).
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
     pub(crate) span: CpuSet,
@@ -48,9 +48,9 @@ pub(crate) struct Level {
     flags: u32,
     pub(crate) imbalance_pct: u64,
     pub(crate) cache_nice_tries: u32,
-    /// The number of tasks by which nodes may differ (`imb_numa_nr`).
+    /// By how many tasks NUMA nodes may differ (`imb_numa_nr`).
     pub(crate) numa_allowance: u64,
-    /// Its CPUs are not equally fast (`SD_ASYM_CPUCAPACITY`).
+    /// Whether its CPUs differ in capacity (`SD_ASYM_CPUCAPACITY`).
     pub(crate) is_uneven: bool,
     /// Its number on the machine, counting levels that are left out.
     pub(crate) number: u32,
@@ -92,7 +92,7 @@ impl Level {
     }
 }
 
-/// All CPUs' levels.
+/// The levels of all CPUs.
 #[derive(Debug, Default)]
 pub(crate) struct Hierarchy {
     levels: Vec<Vec<Level>>,
@@ -100,7 +100,8 @@ pub(crate) struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Builds the domains of a machine with these CPUs in use and these capacities; if none are given, all are equal.
+    /// Builds the domains of a machine with these active CPUs and these capacities. If no capacities are given, all are
+    /// equal.
     pub(crate) fn new(topology: &Topology, active: &CpuSet, capacity: &[u16]) -> Self {
         let all = domains(topology, active);
         let mut hierarchy = Self::default();
@@ -113,23 +114,23 @@ impl Hierarchy {
         hierarchy
     }
 
-    /// A CPU's levels, the smallest first.
+    /// Returns a CPU's levels, the smallest first.
     pub(crate) fn levels(&self, cpu: CpuId) -> &[Level] {
         &self.levels[cpu.index()]
     }
 
-    /// A level's groups, beginning with the group of the level's CPU.
+    /// Returns a level's groups, beginning with the group of the level's CPU.
     pub(crate) fn groups(&self, level: &Level) -> impl Iterator<Item = &Group> {
         let ring = &self.rings[level.ring];
         ring[level.first..].iter().chain(&ring[..level.first])
     }
 
-    /// The group of the level's CPU.
+    /// Returns the group of the level's CPU.
     pub(crate) fn local(&self, level: &Level) -> &Group {
         &self.rings[level.ring][level.first]
     }
 
-    /// The highest level whose CPUs share a cache (`sd_llc`).
+    /// Returns the highest level whose CPUs share an LLC (`sd_llc`).
     pub(crate) fn cache(&self, cpu: CpuId) -> Option<&Level> {
         self.levels(cpu).iter().rfind(|level| level.shares_cache())
     }
@@ -162,7 +163,7 @@ impl Hierarchy {
         }
     }
 
-    /// The groups of a domain, new or shared.
+    /// Returns the groups of a domain, which it may share with the domains of other CPUs.
     fn ring(&mut self, topology: &Topology, all: &[Vec<Domain>], cpu: CpuId, domain: &Domain) -> usize {
         let below = |other: CpuId| below(&all[other.index()], domain.level);
         let own = CpuSet::from_iter([cpu]);
@@ -182,7 +183,7 @@ impl Hierarchy {
                 continue;
             }
             let (cpus, flags) = match below(other) {
-                // A group that reaches beyond the domain is another CPU's view of the machine, not this one's.
+                // A group that reaches beyond the domain belongs to another CPU's view of the machine.
                 Some(child) if child.span.is_subset(&domain.span) => {
                     (child.span.clone(), child.traits().flags)
                 }
@@ -213,13 +214,13 @@ fn group<'d>(
     Group { weight: cpus.len() as u32, flags, cores: cores.len() as u32, balancers, cpus }
 }
 
-/// A CPU's domain below a level (`sd->child`).
+/// Returns a CPU's domain below a level (`sd->child`).
 fn below(domains: &[Domain], level: u32) -> Option<&Domain> {
     domains.iter().rfind(|domain| domain.level < level)
 }
 
-/// By how many tasks nodes of the domain may differ (`sd->imb_numa_nr`): an eighth of a node with one cache, or one
-/// task per cache if a node has several; multiplied by how much larger the domain is than one of neighbouring nodes.
+/// Returns by how many tasks nodes of the domain may differ (`sd->imb_numa_nr`): an eighth of a node with one LLC, or
+/// one task per LLC if a node has several, times the domain's size relative to the lowest NUMA domain's.
 fn numa_allowance(topology: &Topology, all: &[Vec<Domain>], cpu: CpuId, at: usize) -> u64 {
     let own = &all[cpu.index()];
     if !matches!(own[at].kind, Kind::Numa(_)) {

@@ -1,9 +1,9 @@
-//! Groups of machines of every shape.
+//! The groups of machines of various shapes.
 
 use super::*;
 use crate::state::machine::Machine;
 
-/// A CPU's levels: the groups of each, its own first.
+/// Shows a CPU's levels, with the groups of each level, its own first.
 fn shown(topology: &Topology, active: &CpuSet, cpu: u32) -> String {
     let hierarchy = Hierarchy::new(topology, active, &[]);
     let group = |group: &Group| {
@@ -24,7 +24,8 @@ fn groups_are_what_the_level_below_spans() {
     check(&Topology::flat(3), 1, "1 2 0");
     check(&Topology::regular(1, 2, 2, 1), 2, "2 3; 2-3 0-1");
     check(&Topology::regular(2, 1, 2, 2), 5, "5 4; 4-5 6-7; 4-7 0-3");
-    // Node 0 of the Opteron sees 1, 2, 4 and 6 at a distance of one hop; the nodes that node 3 sees overlap with these.
+    // Node 0 of the Opteron has nodes 1, 2, 4 and 6 within one hop. The nodes within one hop of node 3 overlap with
+    // these.
     let opteron = Machine::built_in("opteron-6272").expect("it comes along").topology;
     let all = shown(&opteron, &CpuSet::first(64), 0);
     let levels: Vec<&str> = all.split("; ").collect();

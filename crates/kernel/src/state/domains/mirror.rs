@@ -1,4 +1,4 @@
-//! `struct sched_domain` as BPF sees it, one per CPU and level, followed by the mask of its CPUs.
+//! Keeps the `struct sched_domain` that BPF sees, one per CPU and level, each followed by the mask of its CPUs.
 
 use crate::state::domains::build;
 use crate::state::domains::build::{Domain, NAMES};
@@ -9,15 +9,15 @@ use crate::state::percpu;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
 
-/// The distance from one name to the next.
+/// The distance in bytes from one name to the next.
 const NAME_BYTES: u64 = 8;
 
 /// `busy_factor` of every domain.
 const BUSY_FACTOR: u32 = 16;
 
 impl Kernel {
-    /// A CPU becomes available for scheduling, or stops being so: all domains are rebuilt, if they have
-    /// ever been used.
+    /// Adds a CPU to those available for scheduling, or removes it. All domains are rebuilt, if they have ever been
+    /// used.
     pub(crate) fn set_active<W: World>(&mut self, world: &mut W, cpu: CpuId, active: bool) {
         self.fair.forget_domains();
         if self.domains.set_active(&self.machine.topology, cpu, active) && !self.per_cpu.is_null() {
@@ -34,7 +34,8 @@ impl Kernel {
         self.fair.forget_domains();
     }
 
-    /// A CPU is about to go offline: its LLC id is removed before `ops.cpu_offline`, its domains after it.
+    /// Removes the LLC id of a CPU that is about to go offline. This happens before `ops.cpu_offline`, and its domains
+    /// are removed after it.
     pub(crate) fn free_llc_id<W: World>(&mut self, world: &mut W, cpu: CpuId) {
         self.domains.free_llc_id(cpu);
         if !self.per_cpu.is_null() {
@@ -42,7 +43,7 @@ impl Kernel {
         }
     }
 
-    /// Rewrites all domains for BPF to read, and frees those from two rebuilds ago.
+    /// Writes all domains for BPF again, and frees those from two rebuilds ago.
     pub(crate) fn show_domains<W: World>(&mut self, world: &mut W) {
         if self.domains.names.is_null() {
             self.domains.names = names(world);
@@ -69,7 +70,7 @@ impl Kernel {
         world.put(at, &id.to_le_bytes());
     }
 
-    /// Writes a CPU's domains as a linked list; returns the lowest, or null if there is none or no memory.
+    /// Writes a CPU's domains as a linked list. Returns the lowest one, or null if there is none or memory runs out.
     fn show_chain<W: World>(&mut self, world: &mut W, domains: &[Domain]) -> Ea {
         let mut chain: Vec<Ea> = Vec::new();
         for domain in domains {
@@ -102,7 +103,7 @@ impl Kernel {
     }
 }
 
-/// Writes the levels' names; when out of memory, no level has one.
+/// Writes the levels' names. If memory runs out, levels have no names.
 fn names<W: World>(world: &mut W) -> Ea {
     let Some(at) = world.alloc(NAME_BYTES * NAMES.len() as u64) else { return Ea::NULL };
     for (i, name) in NAMES.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The scheduling domains: `rq->sd`, `sd_llc_id` and `sd_llc_size`.
+//! The sched domains: `rq->sd`, `sd_llc_id` and `sd_llc_size`.
 //!
-//! The fair class uses them for placement and balancing (`groups`), and schedulers read them. They follow the CPUs that
-//! may be scheduled on (`cpu_active_mask`): a CPU that comes online joins them before `ops.cpu_online`, and one that
-//! goes offline leaves them after `ops.cpu_offline` has returned (`sched_cpu_activate()`, `sched_cpu_deactivate()`).
+//! The fair class uses them for placement and load balancing (`groups`), and schedulers read them. They contain the
+//! CPUs that may be scheduled on (`cpu_active_mask`): a CPU that comes online joins before `ops.cpu_online`, and one
+//! that goes offline leaves after `ops.cpu_offline` has returned (`sched_cpu_activate()`, `sched_cpu_deactivate()`).
 //! They are built on first use.
 
 mod build;
@@ -26,21 +26,21 @@ mod flags {
     pub(super) const NUMA: u32 = 1 << 13;
 }
 
-/// Which CPUs are in the domains, and where those are in memory once built.
+/// The CPUs in the domains, and where the domains are in memory once built.
 #[derive(Debug)]
 pub(crate) struct Domains {
     active: CpuSet,
-    /// `sd_llc_id` by CPU; none for CPUs that are off.
+    /// `sd_llc_id` by CPU; `None` for CPUs that are offline.
     llc_ids: Vec<Option<u32>>,
-    /// The levels' names, in the order of [`build::NAMES`].
+    /// The names of the levels, in the order of [`build::NAMES`].
     names: Ea,
     present: Vec<Ea>,
-    /// The previous domains, which a walk in progress may still read.
+    /// The previous domains, which a program may still be reading.
     retired: Vec<Ea>,
 }
 
 impl Domains {
-    /// Domains with all CPUs in use.
+    /// Creates the domains of a machine with all CPUs active.
     pub(crate) fn new(topology: &Topology) -> Self {
         let mut domains = Self {
             active: CpuSet::first(topology.cpus()),
@@ -53,12 +53,12 @@ impl Domains {
         domains
     }
 
-    /// The CPUs that are in them.
+    /// Returns the CPUs that are in the domains.
     pub(crate) fn active(&self) -> &CpuSet {
         &self.active
     }
 
-    /// Adds or removes a CPU; returns whether that changed anything.
+    /// Adds or removes a CPU. Returns whether that changed anything.
     fn set_active(&mut self, topology: &Topology, cpu: CpuId, active: bool) -> bool {
         let changed = match active {
             true => self.active.insert(cpu),
@@ -75,7 +75,7 @@ impl Domains {
         self.llc_ids[cpu.index()] = None;
     }
 
-    /// Gives CPUs without an LLC id their cache's, or else the lowest free one.
+    /// Gives each CPU without an LLC id that of its LLC, or else the lowest free one.
     fn give_llc_ids(&mut self, topology: &Topology) {
         let mut of_cache: Vec<Option<u32>> = Vec::new();
         for cpu in topology.iter() {

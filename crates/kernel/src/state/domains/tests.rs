@@ -3,14 +3,14 @@ use super::{Domains, flags};
 use crate::state::machine::Machine;
 use keel_abi::{CpuId, CpuSet, Topology};
 
-/// A CPU's domains, the smallest first: name, level and CPUs.
+/// Shows a CPU's domains, the smallest first: name, level and CPUs.
 fn shown(topology: &Topology, active: &CpuSet, cpu: u32) -> String {
     let all = domains(topology, active);
     let show = |d: &Domain| format!("{}@{} {}", NAMES[d.kind.number()], d.level, d.span);
     all[cpu as usize].iter().map(show).collect::<Vec<_>>().join("; ")
 }
 
-/// Four nodes of one cache each, the next one a hop further.
+/// Returns four nodes of one LLC each in a line, each one hop from the next.
 fn in_line(cpus_a_node: u32, smt: u32) -> Topology {
     let hops = |a: u32| (0..4).map(|b| a.abs_diff(b) as u8).collect();
     with_hops(&Topology::regular(4, 1, cpus_a_node / smt, smt), (0..4).map(hops).collect())
@@ -30,7 +30,8 @@ fn every_cpu_sees_its_own_surroundings() {
         assert_eq!(shown(topology, &without(topology, off), cpu), expected, "{cpu} without {off:?}");
     };
     let opteron = Machine::built_in("opteron-6272").expect("it comes along").topology;
-    // Node 0 has 1, 2, 4 and 6 within a hop, node 3 has 1, 2, 4, 5 and 7; no node is farther than two hops.
+    // Node 0 has nodes 1, 2, 4 and 6 within one hop, and node 3 has 1, 2, 4, 5 and 7. No two nodes are more than two
+    // hops apart.
     check(&opteron, &[], 0, "SMT@0 0-1; MC@2 0-7; NUMA@5 0-23,32-39,48-55; NUMA@6 0-63");
     check(&opteron, &[], 31, "SMT@0 30-31; MC@2 24-31; NUMA@5 8-47,56-63; NUMA@6 0-63");
     check(&opteron, &[31], 30, "MC@2 24-30; NUMA@5 8-30,32-47,56-63; NUMA@6 0-30,32-63");
@@ -39,7 +40,7 @@ fn every_cpu_sees_its_own_surroundings() {
     check(&Topology::flat(1), &[], 0, "");
     check(&Topology::flat(8), &[], 3, "MC@1 0-7");
     check(&Topology::flat(2), &[1], 0, "");
-    // Two caches on a node are a package, which has the same CPUs as the node.
+    // Two LLCs on a node are a package, which has the same CPUs as the node.
     check(&Topology::regular(1, 2, 2, 1), &[], 2, "MC@1 2-3; PKG@2 0-3");
     check(&Topology::regular(2, 2, 2, 1), &[], 2, "MC@1 2-3; PKG@2 0-3; NUMA@4 0-7");
     check(&Topology::regular(2, 1, 2, 2), &[], 5, "SMT@0 4-5; MC@2 4-7; NUMA@5 0-7");
@@ -65,7 +66,7 @@ fn traits_follow_the_kind() {
     let all = domains(&opteron, &CpuSet::first(64));
     let traits: Vec<_> = all[0].iter().map(Domain::traits).collect();
     let told: Vec<_> = traits.iter().map(|t| (t.flags, t.imbalance_pct, t.cache_nice_tries)).collect();
-    // As in 7.2 on a machine of two nodes with two threads per core, and two hops are not far.
+    // As in 7.2 on a machine of two nodes with two threads per core. Two hops are not far.
     assert_eq!(told, [(0x1297, 110, 0), (0x1217, 117, 1), (0x2417, 117, 2), (0x2417, 117, 2)]);
     // Three hops are too far: no task is placed there.
     let far = domains(&in_line(2, 1), &CpuSet::first(8))[0].last().map(Domain::traits).expect("all four");
@@ -93,7 +94,7 @@ fn caches_get_the_lowest_number_that_is_free() {
     assert_eq!(plug(3, false), [0, 0, -1, -1, 2, 2]);
     assert_eq!(plug(4, false), [0, 0, -1, -1, -1, 2]);
     assert_eq!(plug(5, false), [0, 0, -1, -1, -1, -1]);
-    // The first CPU to come online gets the lower id, whichever its cache had before.
+    // The first CPU to come online gets the lower id, whichever id its LLC had before.
     assert_eq!(plug(5, true), [0, 0, -1, -1, -1, 1]);
     assert_eq!(plug(2, true), [0, 0, 2, -1, -1, 1]);
     assert_eq!(plug(3, true), [0, 0, 2, 2, -1, 1]);

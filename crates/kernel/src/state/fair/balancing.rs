@@ -1,16 +1,15 @@
-//! The progress of balancing on each CPU: searches by CPUs that run out of tasks, periodic walks over levels, and
+//! The progress of load balancing on each CPU: searches by CPUs that run out of tasks, periodic walks over levels, and
 //! balancing for idle CPUs.
 
 use keel_abi::{CpuSet, Instant};
 
-/// An attempt in progress.
+/// A newidle search in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {
-    /// When the current level was begun, and the cost of the levels before.
+    /// When the search of the current level began, and the cost of the levels before it.
     pub(crate) began: Instant,
     pub(crate) spent_ns: u64,
-    /// How many tasks a success counts for: the attempts that were allowed at random also represent those that were
-    /// not.
+    /// How much a success counts: attempts that are allowed at random also represent those that are not.
     pub(crate) weight: u32,
 }
 
@@ -18,14 +17,14 @@ impl Search {
     pub(crate) const NONE: Self = Self { began: Instant::ZERO, spent_ns: 0, weight: 1 };
 }
 
-/// What a woken CPU has to do (`NOHZ_*_KICK`).
+/// What a CPU is woken to do (`NOHZ_*_KICK`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kick {
-    /// Update averages.
+    /// Whether to update averages.
     pub(crate) stats: bool,
-    /// Balance.
+    /// Whether to balance.
     pub(crate) balance: bool,
-    /// Compute when the next balancing is due.
+    /// Whether to compute when the next balancing is due.
     pub(crate) next: bool,
 }
 
@@ -37,22 +36,22 @@ impl Kick {
     }
 }
 
-/// The machine's CPUs without a tick (`nohz`).
+/// The machine's tickless idle CPUs (`nohz`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nohz {
     pub(crate) idle: CpuSet,
-    /// Their averages may be above 0.
+    /// Whether their averages may be above 0.
     pub(crate) has_blocked: bool,
-    /// A CPU has joined whose balancing may be due sooner.
+    /// Whether a CPU has joined whose balancing may be due sooner.
     pub(crate) needs_update: bool,
-    /// In ticks.
+    /// When they next balance and update averages, in ticks.
     pub(crate) next_balance: u64,
     pub(crate) next_blocked: u64,
-    /// By CPU: what it has been woken for.
+    /// By CPU, what it has been woken to do.
     pub(crate) kicks: Vec<Kick>,
-    /// By CPU: its averages may be above 0.
+    /// By CPU, whether its averages may be above 0.
     pub(crate) blocked: Vec<bool>,
-    /// In the walk of the CPU that balances for all: are some averages still above 0?
+    /// During a walk for all idle CPUs, whether some averages are still above 0.
     pub(crate) still_blocked: bool,
 }
 
@@ -68,15 +67,15 @@ impl Nohz {
     }
 }
 
-/// A walk over a CPU's levels.
+/// A walk over a CPU's levels (`sched_balance_domains()`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Walk {
-    /// When the first of them is due again.
+    /// When the next level is due, in ticks.
     pub(crate) next: Option<u64>,
-    /// The sum of the levels' search costs.
+    /// The sum of the levels' search costs, in nanoseconds.
     pub(crate) search_ns: u64,
     pub(crate) forgets: bool,
     pub(crate) is_idle: bool,
-    /// It holds the lock for levels that only one CPU at a time may balance (`SD_SERIALIZE`).
+    /// Whether it holds the lock for levels that only one CPU at a time may balance (`SD_SERIALIZE`).
     pub(crate) is_serialized: bool,
 }

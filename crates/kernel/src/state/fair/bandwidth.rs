@@ -1,5 +1,5 @@
-//! A group's `cpu.max` (`struct cfs_bandwidth`): a budget of CPU time in each period, handed out to its CPUs in slices.
-//! Pure.
+//! A group's `cpu.max` (`struct cfs_bandwidth`): a budget of CPU time per period, which the group's CPUs take in
+//! slices. The functions are pure.
 
 use crate::state::fair::ids::Slot;
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
@@ -12,37 +12,37 @@ const SLICE_NS: u64 = 5_000_000;
 /// The runtime that a CPU keeps when its last task of the group goes to sleep (`min_cfs_rq_runtime`).
 const KEEPS_NS: i64 = 1_000_000;
 
-/// Returned runtime is redistributed after this time (`cfs_bandwidth_slack_period`).
+/// How long after runtime is returned it is redistributed (`cfs_bandwidth_slack_period`).
 pub(crate) const SLACK: Span = Span::from_ms(5);
 
-/// It is not if the period ends within this time after that (`min_bandwidth_expiration`).
+/// It is not redistributed if the period ends within this time after that (`min_bandwidth_expiration`).
 const LEAST_LEFT: Span = Span::from_ms(2);
 
-/// The group's remaining runtime in the period.
+/// A group's remaining runtime in the current period.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     /// The runtime per period; `None` if there is no limit.
     quota_ns: Option<u64>,
     pub(crate) period: Span,
-    /// The most runtime that may be saved from periods in which less was used.
+    /// The maximum runtime that can be saved from periods that did not use their quota.
     burst_ns: u64,
     runtime_ns: u64,
-    /// No runtime has been used since the last period began (`cfs_b->idle`).
+    /// Whether no runtime has been used since the current period began (`cfs_b->idle`).
     is_unused: bool,
-    /// The offset of its periods from multiples of their length; drawn at random for the first.
+    /// The offset of the periods from multiples of their length. It is drawn at random for the first one.
     pub(crate) phase_ns: Option<u64>,
-    /// When the period ends, while its timer runs (`period_active`), and the CPU that it interrupts.
+    /// When the period ends, while its timer runs (`period_active`), and the CPU that the timer interrupts.
     pub(crate) ends: Option<(Instant, CpuId)>,
-    /// When the timer for returned runtime is due, while it is armed (`slack_started`).
+    /// When the timer for returned runtime expires, while it is set (`slack_started`).
     pub(crate) slack_at: Option<Instant>,
-    /// CPUs without runtime, in the order they began to wait (`throttled_cfs_rq`).
+    /// The throttled CPUs, in the order in which they began to wait (`throttled_cfs_rq`).
     pub(crate) throttled: VecDeque<Slot>,
 }
 
 /// What the period timer does (`do_sched_cfs_period_timer()`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Period {
-    /// The group's runtime is not needed: the timer stops.
+    /// The group's runtime is not needed, so the timer stops.
     Stops,
     /// The next period has begun.
     GoesOn,
@@ -51,12 +51,12 @@ pub(crate) enum Period {
 }
 
 impl Budget {
-    /// Is there a limit?
+    /// Returns whether there is a limit.
     pub(crate) fn is_limited(&self) -> bool {
         self.quota_ns.is_some()
     }
 
-    /// `tg_set_cfs_bandwidth()`: the new period begins with its quota.
+    /// `tg_set_cfs_bandwidth()`. The new period begins with its quota.
     pub(crate) fn set(&mut self, bandwidth: Bandwidth) {
         self.quota_ns = (bandwidth.quota_us != QUOTA_NONE).then(|| bandwidth.quota_us * 1000);
         self.period = Span::from_us(bandwidth.period_us);
@@ -71,7 +71,8 @@ impl Budget {
         }
     }
 
-    /// Fills a CPU's `left_ns` up to `slice_ns`, as far as there is runtime (`__assign_cfs_rq_runtime()`).
+    /// Fills `left_ns` of a CPU up to `slice_ns`, as far as there is runtime, and returns it
+    /// (`__assign_cfs_rq_runtime()`).
     fn assign(&mut self, left_ns: i64, slice_ns: u64) -> i64 {
         let wanted_ns = (slice_ns as i64 - left_ns).max(0) as u64;
         if self.quota_ns.is_none() {
@@ -85,7 +86,7 @@ impl Budget {
         left_ns + given_ns as i64
     }
 
-    /// A period is over.
+    /// Begins the next period when one has ended, if it is needed.
     pub(crate) fn period_ends(&mut self) -> Period {
         if self.quota_ns.is_none() {
             return Period::Stops;
@@ -101,7 +102,7 @@ impl Budget {
         }
     }
 
-    /// Gives a throttled CPU just enough to run again, as far as there is runtime (`distribute_cfs_runtime()`).
+    /// Gives a throttled CPU just enough runtime to run again, if there is any (`distribute_cfs_runtime()`).
     pub(crate) fn distribute(&mut self, local: &mut LocalBudget) {
         let wanted_ns = (1 - local.left_ns).max(0) as u64;
         let given_ns = wanted_ns.min(self.runtime_ns);
@@ -109,27 +110,28 @@ impl Budget {
         local.left_ns += given_ns as i64;
     }
 
-    /// Is there runtime to distribute?
+    /// Returns whether there is runtime to distribute.
     pub(crate) fn has_time(&self) -> bool {
         self.runtime_ns > 0
     }
 
-    /// Is there more than a slice, so that others may get it before the period ends (`do_sched_cfs_slack_timer()`)?
+    /// Returns whether there is more than a slice, which other CPUs could use before the period ends
+    /// (`do_sched_cfs_slack_timer()`).
     pub(crate) fn has_slack(&self) -> bool {
         self.quota_ns.is_some() && self.runtime_ns > SLICE_NS
     }
 
-    /// Is the period over within this time from `now` (`runtime_refresh_within()`)?
+    /// Returns whether the period ends within this time from `now` (`runtime_refresh_within()`).
     fn ends_within(&self, now: Instant, span: Span) -> bool {
         self.ends.is_some_and(|(ends, _)| ends.since(now) < span)
     }
 
-    /// Should returned runtime wait for the end of the period?
+    /// Returns whether the period ends so soon that returned runtime is not redistributed.
     pub(crate) fn ends_soon(&self, now: Instant) -> bool {
         self.ends_within(now, LEAST_LEFT)
     }
 
-    /// A CPU's last task of the group sleeps: the CPU returns the runtime it does not keep
+    /// After a CPU's last task of the group has gone to sleep: takes back the runtime that the CPU does not keep
     /// (`__return_cfs_rq_runtime()`). Returns whether a timer should redistribute it.
     pub(crate) fn take_back(&mut self, local: &mut LocalBudget, now: Instant) -> bool {
         let slack_ns = local.left_ns - KEEPS_NS;
@@ -146,18 +148,18 @@ impl Budget {
     }
 }
 
-/// A CPU's part of a group's budget (`struct cfs_rq`).
+/// The part of a group's budget that a CPU has (`struct cfs_rq`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LocalBudget {
-    /// There is a limit (`runtime_enabled`).
+    /// Whether there is a limit (`runtime_enabled`).
     pub(crate) is_limited: bool,
-    /// The rest of the slice that it took; negative if it has run for too long (`runtime_remaining`).
+    /// What is left of the slice that the CPU took; negative if its tasks have run for too long (`runtime_remaining`).
     pub(crate) left_ns: i64,
-    /// Its own runtime is used up (`throttled`).
+    /// Whether its own runtime is used up (`throttled`).
     pub(crate) is_throttled: bool,
-    /// How many groups, its own and those above, have used up their runtime (`throttle_count`).
+    /// How many groups have used up their runtime here: this one and those above it (`throttle_count`).
     throttles: u32,
-    /// Tasks that wait for time, in no queue (`throttled_limbo_list`).
+    /// The throttled tasks, which are in no queue (`throttled_limbo_list`).
     pub(crate) limbo: Vec<TaskId>,
 }
 
@@ -166,34 +168,34 @@ impl LocalBudget {
         Self { is_limited, ..Self::default() }
     }
 
-    /// The same, below `throttles` groups that have used up their runtime.
+    /// Returns the same budget, below `throttles` groups that have used up their runtime.
     pub(super) fn below(self, throttles: u32) -> Self {
         Self { throttles, ..self }
     }
 
-    /// The number of groups without runtime: itself or above.
+    /// Returns how many groups have used up their runtime here: this one and those above it.
     pub(crate) fn throttles(&self) -> u32 {
         self.throttles
     }
 
-    /// One more group has used up its runtime.
+    /// Counts one more group that has used up its runtime.
     pub(crate) fn throttle(&mut self) {
         self.throttles += 1;
     }
 
-    /// One group is no longer throttled; returns whether it was the last.
+    /// Counts one group less. Returns whether it was the last.
     pub(crate) fn unthrottle(&mut self) -> bool {
         self.throttles -= 1;
         self.throttles == 0
     }
 
-    /// Tries to get a slice (`assign_cfs_rq_runtime()`); returns whether there is any runtime.
+    /// Tries to get a slice (`assign_cfs_rq_runtime()`). Returns whether there is any runtime.
     pub(crate) fn refill(&mut self, budget: &mut Budget) -> bool {
         self.left_ns = budget.assign(self.left_ns, SLICE_NS);
         self.left_ns > 0
     }
 
-    /// Tries to get the least runtime that lets it run (`throttle_cfs_rq()`).
+    /// Tries to get the least runtime that lets tasks run (`throttle_cfs_rq()`). Returns whether there is any.
     pub(crate) fn refill_least(&mut self, budget: &mut Budget) -> bool {
         self.left_ns = budget.assign(self.left_ns, 1);
         self.left_ns > 0

@@ -1,19 +1,19 @@
-//! The timers of group limits, and their numbers.
+//! The timers of groups' bandwidth limits, and their numbers.
 
 use crate::state::fair::ids::GroupId;
 use crate::state::timer_number;
 
-/// A group's timer.
+/// A timer of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BudgetTimer {
-    /// A period is over.
+    /// The end of a period.
     Period(GroupId),
-    /// CPUs have returned runtime.
+    /// The redistribution of returned runtime.
     Slack(GroupId),
 }
 
 impl BudgetTimer {
-    /// The timer with this number.
+    /// Returns the timer with this number.
     pub(crate) fn numbered(number: u32) -> Self {
         let group = GroupId(number / 2);
         if number.is_multiple_of(2) { Self::Period(group) } else { Self::Slack(group) }

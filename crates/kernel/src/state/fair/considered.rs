@@ -1,4 +1,4 @@
-//! What a placement or balancing attempt in progress has looked at, if a run asks for that.
+//! Records what a placement or balancing attempt in progress has looked at, if a run asks for it.
 
 use keel_abi::{CpuId, CpuSet};
 use keel_trace::Policy;

@@ -1,4 +1,4 @@
-//! A task, or a group on one CPU, as the fair class sees it (`struct sched_entity`).
+//! A scheduling entity of the fair class (`struct sched_entity`): a task, or a group on one CPU.
 
 use crate::state::fair::ids::{EntityId, GroupId, QueueId};
 use crate::state::fair::load::TaskLoad;
@@ -7,7 +7,7 @@ use crate::state::fair::weight::scaled;
 use keel_abi::{CpuId, TaskId};
 use std::ops::{Index, IndexMut};
 
-/// All entities: tasks by number, and groups by CPU.
+/// All entities: tasks by number, and groups by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Entities {
     tasks: Vec<Entity>,
@@ -15,19 +15,19 @@ pub(crate) struct Entities {
 }
 
 impl Entities {
-    /// Has the class never had a task?
+    /// Returns whether the class has never had a task.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
 
-    /// A task's entity, if the class has had the task.
+    /// Returns a task's entity, if the class has ever had the task.
     #[inline]
     pub(crate) fn get(&self, task: TaskId) -> Option<&Entity> {
         self.tasks.get(task.index())
     }
 
-    /// A task's entity, created if necessary.
+    /// Returns a task's entity, created if necessary.
     #[inline]
     pub(super) fn task(&mut self, task: TaskId) -> &mut Entity {
         if task.index() >= self.tasks.len() {
@@ -36,7 +36,7 @@ impl Entities {
         &mut self.tasks[task.index()]
     }
 
-    /// Adds a new group's entity on one CPU: slots are numbered in the order in which they are added.
+    /// Adds a group's entity on one CPU. Slots are numbered in the order in which they are added.
     pub(super) fn add_group(&mut self, entity: Entity) {
         self.groups.push(entity);
     }
@@ -81,41 +81,41 @@ impl IndexMut<TaskId> for Entities {
 /// An entity. Virtual times are in nanoseconds of a nice 0 task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entity {
-    /// Its share of the CPU.
+    /// Its weight.
     pub(crate) weight: i64,
-    /// Is it in a queue?
+    /// Whether it is in a queue.
     pub(crate) on_rq: bool,
     /// Its virtual runtime.
     pub(crate) vruntime: i64,
-    /// Its virtual deadline: when its slice ends.
+    /// Its virtual deadline, at which its slice ends.
     pub(crate) deadline: i64,
-    /// It keeps the CPU until then, unless the other task has a shorter slice (`vprot`).
+    /// Up to this virtual time it keeps the CPU, unless a task with a shorter slice wakes (`vprot`).
     pub(super) protected: i64,
-    /// How far it was behind the others when it left a queue (`vlag`).
+    /// How far it was behind the queue's virtual time when it left (`vlag`).
     pub(crate) lag: i64,
-    /// The time that was left until its deadline, if it left a queue without going to sleep (`rel_deadline`).
+    /// The virtual time that was left until its deadline, if it left a queue without going to sleep (`rel_deadline`).
     pub(crate) left: Option<i64>,
-    /// The slice that it asks for, in nanoseconds of its own time.
+    /// Its requested slice, in nanoseconds of its own time.
     pub(crate) slice_ns: u64,
-    /// It sleeps, but stays queued until its lag is settled (`sched_delayed`).
+    /// Whether it sleeps but stays queued until its lag is settled (`sched_delayed`).
     pub(crate) delayed: bool,
-    /// Its policy is SCHED_IDLE, or its group's `cpu.idle` is 1.
+    /// Whether its policy is SCHED_IDLE, or its group's `cpu.idle` is 1.
     pub(crate) is_idle: bool,
     /// The queue that it is in, or was last in.
     pub(crate) queue: QueueId,
-    /// A task's group; `None` until it is looked up.
+    /// A task's group; `None` until it is first looked up.
     pub(crate) group: Option<GroupId>,
-    /// A task's group has used up its `cpu.max`: it is in no queue until the group gets more (`p->throttled`).
+    /// Whether a task's group has used up its `cpu.max`, so that the task is in no queue (`p->throttled`).
     pub(crate) is_throttled: bool,
-    /// Its recent load, waiting and running time.
+    /// Its recent load, runnable time and running time.
     pub(crate) load: TaskLoad,
-    /// Which tasks it wakes.
+    /// The history of tasks that it wakes.
     pub(crate) waker: Waker,
-    /// Where it was before its last wakeup (`recent_used_cpu`).
+    /// The CPU on which it was before its last wakeup (`recent_used_cpu`).
     pub(crate) recent: Option<CpuId>,
-    /// Its position in its CPU's list, from which balancing takes tasks.
+    /// Its position in its CPU's list, from which load balancing takes tasks.
     pub(crate) listed: u64,
-    /// Its position among entities with the same deadline: they are in order of arrival.
+    /// Its position among entities with the same deadline, which are in order of arrival.
     pub(super) turn: u64,
 }
 
@@ -142,17 +142,17 @@ impl Entity {
         turn: 0,
     };
 
-    /// Converts its own time to virtual time (`calc_delta_fair()`).
+    /// Converts the entity's own time to virtual time (`calc_delta_fair()`).
     pub(super) fn scaled(&self, ns: u64) -> i64 {
         scaled(ns, self.weight)
     }
 
-    /// Is its slice protected (`protect_slice()`)?
+    /// Returns whether its slice is protected (`protect_slice()`).
     pub(crate) fn is_protected(&self) -> bool {
         self.vruntime < self.protected
     }
 
-    /// Ends the protection (`cancel_protect_slice()`).
+    /// Ends the protection of its slice (`cancel_protect_slice()`).
     pub(crate) fn unprotect(&mut self) {
         self.protected = self.protected.min(self.vruntime);
     }

@@ -1,6 +1,6 @@
-//! Task groups (`struct task_group`): the cgroups and autogroups that have had fair tasks.
+//! Task groups (`struct task_group`): the cgroups and autogroups that have ever had fair tasks.
 //!
-//! A group has an entity and a queue on each CPU. They are created when its first task comes to that CPU.
+//! A group has an entity and a queue on each CPU. They are created when the first task of the group joins that CPU.
 
 use crate::state::cgroup::Number;
 use crate::state::fair::bandwidth::{Budget, LocalBudget};
@@ -12,7 +12,7 @@ use crate::state::fair::queue::FairQueue;
 use keel_abi::CpuId;
 use std::collections::BTreeMap;
 
-/// What a group stands for.
+/// What a group represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
     /// A cgroup; the root cgroup's group is [`GroupId::ROOT`].
@@ -27,17 +27,17 @@ pub(crate) struct TaskGroup {
     pub(crate) origin: Origin,
     /// `None` for the root.
     pub(super) parent: Option<GroupId>,
-    /// Its depth: the number of groups below the root down to and including itself.
+    /// The number of groups from below the root down to this one.
     depth: u32,
     /// Its weight on the whole machine (`tg->shares`).
     pub(crate) shares: i64,
-    /// Its `cpu.idle` is 1.
+    /// Whether its `cpu.idle` is 1.
     pub(crate) is_idle: bool,
     /// The load of all its queues (`tg->load_avg`).
     pub(crate) load: u64,
     /// Its `cpu.max`.
     pub(crate) budget: Budget,
-    /// By CPU.
+    /// Its slots, by CPU.
     slots: Vec<Option<Slot>>,
 }
 
@@ -46,17 +46,17 @@ pub(crate) struct TaskGroup {
 pub(crate) struct OnCpu {
     pub(crate) group: GroupId,
     pub(crate) cpu: CpuId,
-    /// Its tasks and the groups below it.
+    /// The queue of its tasks and of the groups below it.
     pub(crate) queue: FairQueue,
     pub(crate) load: QueueLoad,
     /// The clock of the queue's load.
     pub(crate) clock: QueueClock,
-    /// Its part of the group's load (`tg_load_avg_contrib`).
+    /// The queue's contribution to the group's load (`tg_load_avg_contrib`).
     pub(crate) contribution: u64,
-    /// When that was last updated.
+    /// When the contribution was last updated.
     pub(crate) contributed_ns: u64,
     pub(crate) local: LocalBudget,
-    /// It is on its CPU's list of queues whose load is updated (`cfs_rq->on_list`).
+    /// Whether it is on its CPU's list of queues whose load is updated (`cfs_rq->on_list`).
     pub(super) is_listed: bool,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Only the root.
+    /// Creates the root group only.
     pub(super) fn new(cpus: usize) -> Self {
         let root = TaskGroup {
             origin: Origin::Cgroup(Number::ROOT),
@@ -87,13 +87,13 @@ impl Groups {
         Self { all: vec![root], by_origin, slots: Vec::new(), listed: vec![Vec::new(); cpus] }
     }
 
-    /// Is there no group but the root?
+    /// Returns whether there is no group other than the root.
     #[inline]
     pub(crate) fn is_flat(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The group with this origin, if tasks have been in it.
+    /// Returns the group with this origin, if tasks have ever been in it.
     pub(crate) fn find(&self, origin: Origin) -> Option<GroupId> {
         self.by_origin.get(&origin).copied()
     }
@@ -114,7 +114,7 @@ impl Groups {
         id
     }
 
-    /// The group's queue on a CPU, created if necessary.
+    /// Returns the group's queue on a CPU, created if necessary.
     pub(crate) fn queue_on(&mut self, entities: &mut Entities, group: GroupId, cpu: CpuId) -> QueueId {
         let TaskGroup { parent, shares, is_idle, ref budget, .. } = self.all[group.index()];
         let Some(parent) = parent else { return QueueId::root(cpu) };
@@ -141,38 +141,38 @@ impl Groups {
         QueueId { cpu, slot }
     }
 
-    /// The group's queue on a CPU, if there is one.
+    /// Returns the group's slot on a CPU, if there is one.
     pub(crate) fn slot(&self, group: GroupId, cpu: CpuId) -> Option<Slot> {
         self.all[group.index()].slots.get(cpu.index()).copied().flatten()
     }
 
-    /// The group's queues, by CPU.
+    /// Returns the group's slots, by CPU.
     pub(crate) fn slots_of(&self, group: GroupId) -> Vec<Slot> {
         self.all[group.index()].slots.iter().copied().flatten().collect()
     }
 
-    /// The group's depth, counting itself but not the root (`se->depth` of the entities in it).
+    /// Returns the group's depth, counting itself but not the root (`se->depth` of the entities in it).
     pub(crate) fn depth_of(&self, slot: Slot) -> u32 {
         self.all[self.slots[slot.index()].group.index()].depth
     }
 
-    /// Is `above` this group or one above it?
+    /// Returns whether `above` is this group or one above it.
     pub(crate) fn is_within(&self, group: GroupId, above: GroupId) -> bool {
         self.upwards(group).any(|group| group == above)
     }
 
-    /// This group and those above it, the root last.
+    /// Returns this group and those above it, the root last.
     pub(crate) fn upwards(&self, group: GroupId) -> impl Iterator<Item = GroupId> {
         std::iter::successors(Some(group), |group| self.all[group.index()].parent)
     }
 
-    /// The groups on a CPU.
+    /// Returns the slots of all groups on a CPU.
     pub(crate) fn slots_on(&self, cpu: CpuId) -> impl Iterator<Item = Slot> {
         let all = self.slots.iter().enumerate();
         all.filter(move |(_, on_cpu)| on_cpu.cpu == cpu).map(|(place, _)| Slot::at(place))
     }
 
-    /// A queue is no longer empty: its load is updated from now on (`list_add_leaf_cfs_rq()`).
+    /// Adds a queue that is no longer empty to the list of queues whose load is updated (`list_add_leaf_cfs_rq()`).
     pub(crate) fn list(&mut self, slot: Slot) {
         let OnCpu { cpu, group, is_listed, .. } = self.slots[slot.index()];
         if is_listed {
@@ -184,7 +184,7 @@ impl Groups {
         self.listed[cpu.index()].insert(place, slot);
     }
 
-    /// The queue is empty and its load has decayed (`list_del_leaf_cfs_rq()`).
+    /// Removes a queue that is empty and whose load has decayed from that list (`list_del_leaf_cfs_rq()`).
     pub(crate) fn unlist(&mut self, slot: Slot) {
         self.slots[slot.index()].is_listed = false;
         let cpu = self.slots[slot.index()].cpu;

@@ -10,9 +10,9 @@ pub(crate) struct TaskLoad {
     pub(crate) avg: Average,
     /// The queue in which it counts.
     pub(crate) queue: Option<QueueId>,
-    /// Its utilization when it last went to sleep, smoothed (`util_est`).
+    /// Its smoothed utilization at the times when it went to sleep (`util_est`).
     pub(crate) estimate: u64,
-    /// It has been in a queue before.
+    /// Whether it has ever been in a queue.
     pub(crate) is_known: bool,
 }
 
@@ -25,7 +25,7 @@ impl TaskLoad {
         self.avg.util.max(self.estimate)
     }
 
-    /// The task goes to sleep: its utilization up to now is an estimate of its future one (`util_est_update()`).
+    /// Updates the estimate of the task's future utilization when it goes to sleep (`util_est_update()`).
     pub(crate) fn estimate(&mut self, capacity: u64) {
         let (used, last) = (self.avg.util, self.estimate);
         if last <= used {
@@ -45,15 +45,15 @@ impl TaskLoad {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueLoad {
     pub(crate) avg: Average,
-    /// Load, runnable average and utilization of tasks that have left since (`cfs_rq->removed`).
+    /// The load, runnable average and utilization of tasks that have left since the last update (`cfs_rq->removed`).
     pub(crate) gone: [u64; 3],
-    /// By how much the load sums of tasks that came and went have changed it since its group's entity was updated;
+    /// By how much tasks that came and went have changed its load sum since the entity of its group was last updated;
     /// `None` if none did (`cfs_rq->propagate`, `cfs_rq->prop_runnable_sum`).
     pub(crate) changed: Option<i64>,
 }
 
 impl QueueLoad {
-    /// Records a change by the load sum of a task that came or went (`add_tg_cfs_propagate()`).
+    /// Records a change of the load sum, by a task that came or went (`add_tg_cfs_propagate()`).
     pub(crate) fn has_changed(&mut self, by: i64) {
         self.changed = Some(self.changed.unwrap_or(0) + by);
     }
@@ -70,14 +70,14 @@ pub(crate) struct CpuLoad {
     /// The utilization by real-time tasks (`avg_rt`), and whether one is running.
     pub(crate) rt: Average,
     pub(crate) runs_rt: bool,
-    /// The capacity that those tasks left when the CPU was last balanced (`cpu_capacity`); `None` before.
+    /// The capacity that real-time tasks left when the CPU was last balanced (`cpu_capacity`); `None` before that.
     pub(crate) left: Option<u64>,
-    /// The tick before which a CPU that has just run out of tasks does not update that again (`sgc->next_update`).
+    /// The tick until which a CPU that has just run out of tasks does not update `left` again (`sgc->next_update`).
     pub(crate) left_until: u64,
 }
 
-/// A change of a task's utilization that is too small to record (`UTIL_EST_MARGIN`).
+/// Changes of a task's utilization that are smaller than this are not recorded (`UTIL_EST_MARGIN`).
 pub(crate) const MARGIN: u64 = ONE / 100;
 
-/// A new estimate has a weight of one quarter (`UTIL_EST_WEIGHT_SHIFT`).
+/// A new value has a weight of one quarter in the estimate (`UTIL_EST_WEIGHT_SHIFT`).
 pub(crate) const ESTIMATE_SHIFT: u32 = 2;

@@ -1,10 +1,11 @@
-//! Linux's own fair class (EEVDF), for the tasks that no sched_ext scheduler has: all normal tasks if none is loaded.
+//! Linux's own fair class, EEVDF, for the tasks that no sched_ext scheduler has. If none is loaded, these are all
+//! normal tasks.
 //!
-//! Among the tasks and groups that have not had more than their share, each CPU picks the one whose slice ends first in
-//! virtual time; within a group it does the same again. A waking task looks for an idle CPU near its last one; a CPU
-//! that runs out of tasks pulls a waiting one from another. The rules are those of Linux 7.2 (`kernel/sched/fair.c`)
-//! with its default features on x86: RUN_TO_PARITY, PREEMPT_SHORT, DELAY_DEQUEUE, DELAY_ZERO, HRTICK, lazy preemption,
-//! no NEXT_BUDDY.
+//! Each CPU picks, among the tasks and groups that have not had more than their share, the one with the earliest
+//! virtual deadline; within a group it repeats this. A waking task looks for an idle CPU near its previous one, and a
+//! CPU that runs out of tasks pulls a waiting one from another. The rules are those of Linux 7.2
+//! (`kernel/sched/fair.c`) with its default features on x86: RUN_TO_PARITY, PREEMPT_SHORT, DELAY_DEQUEUE, DELAY_ZERO,
+//! HRTICK, lazy preemption, no NEXT_BUDDY.
 
 pub(crate) mod balancing;
 pub(crate) mod bandwidth;
@@ -45,61 +46,61 @@ use std::sync::Arc;
 /// The scheduler's name in a run without a sched_ext scheduler.
 pub const NAME: &str = "eevdf";
 
-/// The class's own random stream, distinct from those of tasks and of the scheduler.
+/// The class's own random stream, separate from those of tasks and of the scheduler.
 const RNG_STREAM: u64 = u64::MAX - 1;
 
-/// The fair class's state besides its queues. Lists are indexed by CPU unless stated otherwise.
+/// The state of the fair class other than its queues. Lists are indexed by CPU unless stated otherwise.
 #[derive(Debug)]
 pub(crate) struct Fair {
-    /// By task; grown when the first task of the class arrives.
+    /// All entities. Tasks are added when the first task of the class arrives.
     pub(crate) entities: Entities,
     /// Cgroups and autogroups.
     pub(crate) groups: Groups,
-    /// Queued tasks on the whole machine: while there are none, nothing here is consulted.
+    /// The number of queued tasks on the whole machine. While it is 0, nothing else here is used.
     pub(crate) queued: u32,
     /// How long a task may run before others are considered (`sysctl_sched_base_slice`).
     pub(crate) slice: Span,
     pub(crate) settings: FairSettings,
-    /// What the current placement or comparison looks at, if that is reported.
+    /// What the decision in progress has looked at, if that is reported.
     pub(crate) considered: Option<Box<Considered>>,
     pub(crate) loads: Vec<CpuLoad>,
-    /// Idle tasks as wakers.
+    /// The idle tasks' histories as wakers.
     pub(crate) idle_wakers: Vec<Waker>,
-    /// By last-level cache.
+    /// By LLC.
     pub(crate) caches: Vec<SharedCache>,
     pub(crate) has_smt: bool,
     pub(crate) rest: Vec<Rest>,
-    /// The domains, once they are needed.
+    /// The sched domains, once they are needed.
     pub(crate) hierarchy: Option<Arc<Hierarchy>>,
     /// By CPU and level.
     pub(crate) memories: Vec<Vec<Memory>>,
-    /// Groups below which balancing failed, by the level's number and the CPU that represents them.
+    /// The groups below which balancing failed, by level number and the CPU that identifies the group.
     pub(crate) imbalanced: BTreeSet<(u32, CpuId)>,
-    /// As far as is known, tasks are waiting somewhere (`rd->overloaded`).
+    /// Whether tasks are believed to be waiting somewhere (`rd->overloaded`).
     pub(crate) is_overloaded: bool,
-    /// A CPU is too busy for energy-aware placement (`rd->overutilized`).
+    /// Whether a CPU is too busy for energy-aware placement (`rd->overutilized`).
     pub(crate) is_overused: bool,
-    /// Balancing attempts in progress.
+    /// The balancing attempts in progress.
     pub(crate) rounds: Vec<Option<Box<Round>>>,
     pub(crate) searches: Vec<Search>,
     pub(crate) walks: Vec<Walk>,
-    /// Does the walk continue to higher levels?
+    /// Whether the walk continues to higher levels.
     pub(crate) goes_on: Vec<bool>,
     /// When periodic balancing is due, in ticks.
     pub(crate) next_balance: Vec<u64>,
     /// The CPU that is balancing a level that only one CPU at a time may balance.
     pub(crate) serialized: Option<CpuId>,
     pub(crate) nohz: Nohz,
-    /// Where the stopper should push the CPU's task.
+    /// Where the stopper should push the CPU's running task.
     pub(crate) pushes: Vec<Option<CpuId>>,
-    /// How often a task has been put at the end of its CPU's list.
+    /// How many times a task has been put at the end of its CPU's list.
     pub(crate) listed: u64,
     pub(crate) rng: Rng,
 }
 
 impl Fair {
-    /// The class on a machine: unless it is set, the slice is 0.7 ms with one CPU and grows with the number of CPUs
-    /// (`SCHED_TUNABLESCALING_LOG`).
+    /// Creates the class for a machine. Unless it is set, the slice is 0.7 ms on one CPU and grows with the number of
+    /// CPUs (`SCHED_TUNABLESCALING_LOG`).
     pub(crate) fn new(topology: &Topology, settings: FairSettings, seed: u64) -> Self {
         let cpus = topology.cpus();
         let factor = 1 + cpus.clamp(1, 8).ilog2();
@@ -136,7 +137,7 @@ impl Fair {
         }
     }
 
-    /// The CPUs in use have changed: domains will be rebuilt.
+    /// Drops the domains after the active CPUs have changed. They are rebuilt when needed.
     pub(crate) fn forget_domains(&mut self) {
         self.hierarchy = None;
         self.imbalanced.clear();

@@ -1,28 +1,28 @@
 //! Per-entity load tracking (`kernel/sched/pelt.c`): the recent load, runnable time and running time of a task or
 //! queue.
 //!
-//! Time is counted in microseconds of 1024 ns and in periods of 1024 microseconds. The past decays by a factor y each
-//! period, where y^32 = 1/2. All arithmetic is in integers with the kernel's rounding.
+//! Time is counted in microseconds of 1024 ns, and in periods of 1024 of these. The past decays by a factor y per
+//! period, where y^32 = 1/2. All arithmetic uses integers, with the kernel's rounding.
 
 /// Microseconds per period.
 const PERIOD: u64 = 1024;
 
-/// Periods until a contribution has halved (`LOAD_AVG_PERIOD`).
+/// The number of periods after which a contribution has halved (`LOAD_AVG_PERIOD`).
 const HALF_LIFE: u64 = 32;
 
-/// The limit of a sum of full periods (`LOAD_AVG_MAX`).
+/// The limit of a sum over full periods (`LOAD_AVG_MAX`).
 pub(super) const MOST: u64 = 47_742;
 
-/// The least that a sum is divided by (`PELT_MIN_DIVIDER`).
+/// The smallest divisor of a sum (`PELT_MIN_DIVIDER`).
 pub(crate) const LEAST_DIVIDER: u64 = MOST - PERIOD;
 
-/// A full average, and the weight of nice 0 (`SCHED_CAPACITY_SCALE`).
+/// A full average, and also the weight of nice 0 (`SCHED_CAPACITY_SCALE`).
 pub(crate) const ONE: u64 = 1024;
 
 /// y^n in units of 2^-32, for n below a half-life (`runnable_avg_yN_inv[]`).
 const POWERS: [u64; HALF_LIFE as usize] = powers();
 
-/// y is the fifth square root in succession of a half, here in units of 2^-62.
+/// Computes the table. y is a half after five successive square roots, here in units of 2^-62.
 const fn powers() -> [u64; HALF_LIFE as usize] {
     let mut y: u128 = 1 << 61;
     let mut root = 0;
@@ -39,7 +39,7 @@ const fn powers() -> [u64; HALF_LIFE as usize] {
     table
 }
 
-/// A value, decayed by this many periods (`decay_load()`).
+/// Returns a value decayed by this many periods (`decay_load()`).
 pub(super) fn decayed(value: u64, periods: u64) -> u64 {
     if periods > HALF_LIFE * 63 {
         return 0;
@@ -48,17 +48,17 @@ pub(super) fn decayed(value: u64, periods: u64) -> u64 {
     ((u128::from(halved) * u128::from(POWERS[(periods % HALF_LIFE) as usize])) >> 32) as u64
 }
 
-/// What an entity or a queue has done since its last update.
+/// What an entity or a queue has been doing since its last update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Doing {
-    /// A queue's weight, or 1 for a task, whose weight is applied to the average.
+    /// The weight of a queue. For a task this is 1, because its weight is applied to the average.
     pub(crate) weight: u64,
-    /// How many were runnable.
+    /// The number of runnable tasks.
     pub(crate) runnable: u64,
     pub(crate) is_running: bool,
 }
 
-/// The sums and their averages (`struct sched_avg`).
+/// Sums and their averages (`struct sched_avg`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Average {
     /// When it was last updated; 0 if it belongs to no queue.
@@ -66,13 +66,13 @@ pub(crate) struct Average {
     pub(crate) load_sum: u64,
     pub(crate) runnable_sum: u64,
     pub(crate) util_sum: u64,
-    /// Microseconds of the current period that have passed (`period_contrib`).
+    /// How many microseconds of the current period have passed (`period_contrib`).
     pub(crate) begun: u64,
-    /// Mean weight.
+    /// The mean weight.
     pub(crate) load: u64,
-    /// Mean number of runnable tasks, in units of [`ONE`] per task.
+    /// The mean number of runnable tasks, in units of [`ONE`] per task.
     pub(crate) runnable: u64,
-    /// The fraction of time that it ran, in units of [`ONE`].
+    /// The fraction of time spent running, in units of [`ONE`].
     pub(crate) util: u64,
 }
 
@@ -89,22 +89,22 @@ impl Average {
         util: 0,
     };
 
-    /// Has it run without a break (`util_sum` at its maximum)?
+    /// Returns whether it has run without a break, so that `util_sum` is at its maximum.
     pub(crate) fn is_full(&self) -> bool {
         self.util_sum >= LEAST_DIVIDER * ONE - MOST
     }
 
-    /// Has it decayed to nothing (`cfs_rq_is_decayed()`)?
+    /// Returns whether it has decayed to nothing (`cfs_rq_is_decayed()`).
     pub(crate) fn is_over(&self) -> bool {
         self.load_sum == 0 && self.runnable_sum == 0 && self.util_sum == 0
     }
 
-    /// The current divisor of the sums (`get_pelt_divider()`).
+    /// Returns the current divisor of the sums (`get_pelt_divider()`).
     pub(crate) fn divider(&self) -> u64 {
         LEAST_DIVIDER + self.begun
     }
 
-    /// Updates the sums up to `now_ns`; returns whether a period ended (`___update_load_sum()`).
+    /// Updates the sums up to `now_ns`. Returns whether a period has ended (`___update_load_sum()`).
     pub(crate) fn count(&mut self, now_ns: u64, mut doing: Doing) -> bool {
         let Some(passed_ns) = now_ns.checked_sub(self.last_ns) else {
             self.last_ns = now_ns;
@@ -141,7 +141,7 @@ impl Average {
         periods > 0
     }
 
-    /// The averages from the sums, `weight` times the load (`___update_load_avg()`).
+    /// Computes the averages from the sums, with `weight` applied to the load (`___update_load_avg()`).
     pub(crate) fn average(&mut self, weight: u64) {
         let divider = self.divider();
         self.load = weight * self.load_sum / divider;
@@ -149,7 +149,7 @@ impl Average {
         self.util = self.util_sum / divider;
     }
 
-    /// Aligns the entity's clock with a queue's, with sums that give the same averages (`attach_entity_load_avg()`).
+    /// Aligns an entity's clock with a queue's, with sums that give the same averages (`attach_entity_load_avg()`).
     pub(crate) fn settle_in(&mut self, queue: &Average, weight: u64) {
         (self.last_ns, self.begun) = (queue.last_ns, queue.begun);
         let divider = queue.divider();
@@ -159,7 +159,7 @@ impl Average {
         self.load_sum = if weight < load_sum { load_sum / weight.max(1) } else { 1 };
     }
 
-    /// Adds the averages of a task of this weight to a queue.
+    /// Adds the averages of a task with this weight to a queue's.
     pub(crate) fn add(&mut self, task: &Average, weight: u64) {
         self.load += task.load;
         self.load_sum += weight * task.load_sum;
@@ -169,7 +169,7 @@ impl Average {
         self.util_sum += task.util_sum;
     }
 
-    /// Subtracts these averages from a queue; its sums stay large enough for the rest (`detach_entity_load_avg()`).
+    /// Subtracts averages from a queue's. Its sums stay large enough for what is left (`detach_entity_load_avg()`).
     pub(crate) fn take(&mut self, load: u64, runnable: u64, util: u64) {
         let divider = self.divider();
         let less = |average: &mut u64, sum: &mut u64, gone: u64| {
@@ -182,7 +182,8 @@ impl Average {
     }
 }
 
-/// The rest of the first period, the full periods after it, and the part of the last (`__accumulate_pelt_segments()`).
+/// Returns the sum of the rest of the first period, the full periods after it, and the part of the last
+/// (`__accumulate_pelt_segments()`).
 fn segments(periods: u64, first: u64, last: u64) -> u64 {
     decayed(first, periods) + MOST - decayed(MOST, periods) - PERIOD + last
 }

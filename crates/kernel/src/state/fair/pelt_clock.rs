@@ -1,6 +1,6 @@
-//! The clock of load tracking (`rq_clock_pelt()`): it runs slower on a slower CPU, so that equal work is equal load.
+//! The clock of load tracking (`rq_clock_pelt()`). It runs slower on a slower CPU, so that equal work is equal load.
 //!
-//! An idle CPU catches up with real time (`update_rq_clock_pelt()`).
+//! On an idle CPU it catches up with real time (`update_rq_clock_pelt()`).
 
 use crate::state::fair::pelt::ONE;
 
@@ -9,7 +9,7 @@ use crate::state::fair::pelt::ONE;
 pub(crate) struct PeltClock {
     real_ns: u64,
     scaled_ns: u64,
-    /// The time that a fully used CPU would have needed beyond the time it had (`lost_idle_time`).
+    /// How much longer a fully used CPU would have needed for the same work (`lost_idle_time`).
     lost_ns: u64,
 }
 
@@ -18,7 +18,8 @@ impl PeltClock {
         self.scaled_ns - self.lost_ns
     }
 
-    /// Time has passed, with the CPU idle or at this capacity and performance, in units of [`ONE`].
+    /// Advances the clock to `real_ns`, for a CPU that was idle or ran at this capacity and performance, in units of
+    /// [`ONE`].
     pub(crate) fn advance(&mut self, real_ns: u64, is_idle: bool, capacity: u64, performance: u64) {
         let passed = real_ns.saturating_sub(self.real_ns);
         self.real_ns = self.real_ns.max(real_ns);
@@ -29,8 +30,8 @@ impl PeltClock {
         }
     }
 
-    /// The CPU is about to go idle. If it was fully used, the time that its clock catches up does not count as idle
-    /// (`update_idle_rq_clock_pelt()`).
+    /// Called when the CPU is about to go idle. If it was fully used, the time by which its clock catches up does not
+    /// count as idle (`update_idle_rq_clock_pelt()`).
     pub(crate) fn idles(&mut self, was_full: bool) {
         if was_full {
             self.lost_ns += self.real_ns - self.scaled_ns;
@@ -39,23 +40,23 @@ impl PeltClock {
     }
 }
 
-/// The clock of a group's queue. It stops while the queue is empty because its `cpu.max` is used up, so that its load
-/// is unchanged when its tasks continue (`cfs_rq_clock_pelt()`).
+/// The clock of a group's queue. It stops while the queue is empty because the group is throttled, so that the queue's
+/// load is unchanged when its tasks continue (`cfs_rq_clock_pelt()`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueClock {
-    /// When it stopped, by the CPU's clock.
+    /// The time of the CPU's clock at which it stopped.
     stopped_ns: Option<u64>,
-    /// The total time for which it has been stopped.
+    /// The total time for which it was stopped.
     lost_ns: u64,
 }
 
 impl QueueClock {
-    /// A clock that begins at this time of the CPU's clock, stopped if a limit above is used up (`sync_throttle()`).
+    /// Creates a clock at this time of the CPU's clock. It is stopped if a group is throttled (`sync_throttle()`).
     pub(crate) fn new(cpu_ns: u64, stands_still: bool) -> Self {
         Self { stopped_ns: stands_still.then_some(cpu_ns), lost_ns: 0 }
     }
 
-    /// Its time, given its CPU's.
+    /// Returns its time, given the time of the CPU's clock.
     pub(crate) fn now_ns(&self, cpu_ns: u64) -> u64 {
         self.stopped_ns.unwrap_or(cpu_ns) - self.lost_ns
     }

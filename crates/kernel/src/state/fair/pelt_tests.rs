@@ -1,4 +1,4 @@
-//! Averages against the kernel's table and against a geometric series.
+//! Compares averages with the kernel's table and with a geometric series.
 
 use super::*;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ fn doing(weight: u64, runnable: u64, is_running: bool) -> Doing {
     Doing { weight, runnable, is_running }
 }
 
-/// An average after `ns`, starting from nothing.
+/// Returns an average after `ns`, starting from zero.
 fn after(ns: u64, weight: u64, what: Doing) -> Average {
     let mut average = Average::default();
     for now in (0..=ns).step_by(100_000) {
@@ -44,7 +44,7 @@ fn a_value_halves_in_32_periods() {
     check(u64::from(u32::MAX), 32 * 63 + 1, 0);
 }
 
-/// `LOAD_AVG_MAX` is the sum at which a full period just makes up for a period's decay.
+/// `LOAD_AVG_MAX` is the sum at which a full period makes up for the decay of one period.
 #[test]
 fn a_sum_of_full_periods_comes_to_its_most() {
     let mut sum = 0;
@@ -63,7 +63,7 @@ fn averages_follow_what_is_done() {
     };
     check(2000 * MS, doing(1, 1, true), [1024, 1024, 1024]);
     check(2000 * MS, doing(1, 1, false), [1024, 1024, 0]);
-    // Sums are rounded, so that three runnable tasks are a little more than three times one.
+    // Sums are rounded, so three runnable tasks count for a little more than three times one.
     check(2000 * MS, doing(1, 3, true), [1024, 3073, 1024]);
     check(2000 * MS, doing(0, 1, true), [0, 0, 0]);
     // A half-life is 32 periods of 1.048576 ms.
@@ -100,7 +100,7 @@ fn whoever_moves_keeps_its_averages() {
 }
 
 proptest! {
-    /// However time is cut up, no average exceeds the actual use, and cuts within a period change nothing.
+    /// However time is divided, no average exceeds the actual use, and divisions within a period change nothing.
     #[test]
     fn averages_have_bounds(steps in prop::collection::vec((1u64..5_000_000, any::<bool>()), 1..200)) {
         let mut average = Average::default();

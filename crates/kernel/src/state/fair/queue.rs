@@ -1,8 +1,8 @@
-//! One queue of tasks and groups that compete for a CPU (`struct cfs_rq`): the waiting ones, in the order of their
-//! deadlines, and the running one.
+//! A queue of tasks and groups that compete for a CPU (`struct cfs_rq`): the waiting ones in order of deadline, and the
+//! running one.
 //!
-//! The queue's virtual time is the mean of its entities' virtual runtimes, weighted by their weights. An entity that is
-//! not ahead of it is eligible; of the eligible entities the one with the earliest deadline is next (`pick_eevdf()`).
+//! The queue's virtual time is the mean of its entities' virtual runtimes, weighted by their weights. Entities that are
+//! not ahead of it are eligible, and the eligible one with the earliest deadline is picked (`pick_eevdf()`).
 
 use crate::state::fair::entity::{Entities, Entity};
 use crate::state::fair::ids::EntityId;
@@ -10,51 +10,52 @@ use crate::state::fair::slices::Slices;
 use crate::state::fair::timeline::Timeline;
 use crate::state::fair::weight::scaled;
 
-/// The entities, and the sums from which their mean is computed. The running entity is in no sum.
+/// The entities, and the sums from which their mean is computed. The sums don't include the running entity.
 #[derive(Debug, Default)]
 pub(crate) struct FairQueue {
     pub(crate) waiting: Timeline,
-    /// The running entity, still in the queue or just leaving it (`cfs_rq->curr`).
+    /// The running entity, which is still in the queue or is just leaving it (`cfs_rq->curr`).
     pub(crate) curr: Option<EntityId>,
-    /// The entity to pick next if it is eligible (`cfs_rq->next`).
+    /// The entity that is picked next if it is eligible (`cfs_rq->next`).
     pub(crate) preferred: Option<EntityId>,
-    /// The sum of weights (`sum_weight`).
+    /// The sum of the weights (`sum_weight`).
     weight: i64,
-    /// The sum of weights times virtual runtimes (`sum_w_vruntime`).
+    /// The sum of the weights times the virtual runtimes (`sum_w_vruntime`).
     weighted: i128,
     /// The virtual time when the queue last had a task (`zero_vruntime`).
     last: i64,
-    /// The slices that its tasks ask for.
+    /// The slices that its entities request.
     slices: Slices,
-    /// The entities in it (`nr_queued`).
+    /// The number of entities in it (`nr_queued`).
     pub(crate) entities: u32,
     /// The tasks in it and in the groups below it.
     tasks: Counts,
-    /// The CPU's tasks that are in no queue because their group has used up its `cpu.max`; counted in the root queue.
+    /// In a root queue: the number of the CPU's tasks that are in no queue because their group has used up its
+    /// `cpu.max`.
     limbo: u32,
-    /// How often a task has begun to wait.
+    /// How many times an entity has begun to wait.
     turns: u64,
 }
 
-/// Tasks of a queue and of the groups below it.
+/// The numbers of tasks in a queue and in the groups below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// All, including sleeping ones (`h_nr_queued`).
+    /// All tasks, including sleeping ones (`h_nr_queued`).
     pub(crate) queued: u32,
-    /// Those that sleep (`h_nr_queued - h_nr_runnable`).
+    /// Sleeping tasks (`h_nr_queued - h_nr_runnable`).
     pub(crate) delayed: u32,
-    /// Those that are SCHED_IDLE, or in a group that is (`h_nr_idle`).
+    /// Tasks that are SCHED_IDLE, or in a group that is (`h_nr_idle`).
     pub(crate) idle: u32,
 }
 
 impl Counts {
-    /// One runnable task.
+    /// Counts one runnable task.
     pub(crate) fn one(is_idle: bool) -> Self {
         Self { queued: 1, delayed: 0, idle: u32::from(is_idle) }
     }
 }
 
-/// How a task joins a queue.
+/// How an entity joins a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Joins {
     /// It is new, and begins with half a slice (`ENQUEUE_INITIAL`).
@@ -63,7 +64,7 @@ pub(crate) enum Joins {
     Restart,
 }
 
-/// What a task contributes to a queue.
+/// What an entity brings to a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
     pub(crate) weight: i64,
@@ -71,115 +72,115 @@ pub(crate) struct Share {
     pub(crate) is_idle: bool,
 }
 
-/// Tasks that a pick may choose.
+/// Which entity a pick chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pick {
-    /// The running one while its slice is protected, or else the next.
+    /// The running one while its slice is protected, or else the next one.
     Protecting,
     /// The next one, regardless of protection (`PREEMPT_WAKEUP_SHORT`).
     Plain,
 }
 
 impl FairQueue {
-    /// Has it no runnable tasks?
+    /// Returns whether it has no runnable tasks.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of runnable tasks (`h_nr_runnable`).
+    /// Returns the number of runnable tasks (`h_nr_runnable`).
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.tasks.queued - self.tasks.delayed
     }
 
-    /// The number of tasks in it, including sleeping ones (`h_nr_queued`).
+    /// Returns the number of tasks, including sleeping ones (`h_nr_queued`).
     #[inline]
     pub(crate) fn queued(&self) -> u32 {
         self.tasks.queued
     }
 
-    /// The tasks in it and in the groups below it.
+    /// Returns the numbers of tasks in it and in the groups below it.
     pub(crate) fn tasks(&self) -> Counts {
         self.tasks
     }
 
-    /// The number of tasks and groups in it, not counting the contents of groups (`nr_queued`).
+    /// Returns the number of tasks and groups in it, not counting the contents of groups (`nr_queued`).
     #[inline]
     pub(crate) fn entities(&self) -> u32 {
         self.entities
     }
 
-    /// The number of the CPU's tasks that wait for runtime of their group's `cpu.max`.
+    /// Returns the number of the CPU's tasks that wait because their group has used up its `cpu.max`.
     #[inline]
     pub(crate) fn limbo(&self) -> u32 {
         self.limbo
     }
 
-    /// Changes that number by one.
+    /// Adds `by` to that number.
     pub(crate) fn wait_for_time(&mut self, by: i32) {
         self.limbo = self.limbo.saturating_add_signed(by);
     }
 
-    /// Are all runnable tasks SCHED_IDLE (`sched_idle_rq()`)?
+    /// Returns whether there are tasks and all of them are SCHED_IDLE (`sched_idle_rq()`).
     pub(crate) fn is_idle_only(&self) -> bool {
         self.tasks.queued > 0 && self.tasks.idle == self.tasks.queued
     }
 
-    /// Tasks have joined this queue or one below it.
+    /// Counts tasks that have joined this queue or one below it.
     pub(crate) fn count(&mut self, come: Counts) {
         self.tasks.queued += come.queued;
         self.tasks.delayed += come.delayed;
         self.tasks.idle += come.idle;
     }
 
-    /// Tasks have left this queue or one below it.
+    /// Counts tasks that have left this queue or one below it.
     pub(crate) fn discount(&mut self, gone: Counts) {
         self.tasks.queued -= gone.queued;
         self.tasks.delayed -= gone.delayed;
         self.tasks.idle -= gone.idle;
     }
 
-    /// The shortest requested slice (`cfs_rq_min_slice()`); the maximum if there is no entity.
+    /// Returns the shortest requested slice (`cfs_rq_min_slice()`), or the maximum value if there is no entity.
     pub(crate) fn shortest_slice_ns(&self) -> u64 {
         self.slices.shortest()
     }
 
-    /// The running entity (`cfs_rq->curr`).
+    /// Returns the running entity (`cfs_rq->curr`).
     #[inline]
     pub(crate) fn curr(&self) -> Option<EntityId> {
         self.curr
     }
 
-    /// All entities in it, including the running one.
+    /// Returns all entities, including the running one.
     pub(crate) fn all(&self) -> impl Iterator<Item = EntityId> {
         let curr = self.curr.filter(|_| self.entities as usize > self.waiting.len());
         self.waiting.iter().chain(curr)
     }
 
-    /// The next pick chooses this entity if it is eligible (`set_next_buddy()`).
+    /// Makes the next pick choose this entity if it is eligible (`set_next_buddy()`).
     pub(crate) fn prefer(&mut self, id: EntityId) {
         self.preferred = Some(id);
     }
 
-    /// It no longer does (`clear_buddies()`); returns whether it did.
+    /// Stops preferring this entity (`clear_buddies()`). Returns whether it was preferred.
     pub(crate) fn stop_preferring(&mut self, id: EntityId) -> bool {
         self.preferred.take_if(|preferred| *preferred == id).is_some()
     }
 
-    /// The sum of all weights, and the sum of weights times virtual runtimes.
+    /// Returns the sum of all weights, and the sum of the weights times the virtual runtimes.
     pub(crate) fn sums(&self, entities: &Entities) -> (i64, i128) {
         let curr = self.curr.map(|task| &entities[task]).filter(|curr| curr.on_rq);
         let curr = curr.map_or((0, 0), |curr| (curr.weight, product(curr)));
         (self.weight + curr.0, self.weighted + curr.1)
     }
 
-    /// The sum of all weights.
+    /// Returns the sum of all weights.
     pub(crate) fn weight(&self, entities: &Entities) -> i64 {
         self.sums(entities).0
     }
 
-    /// The queue's virtual time (`avg_vruntime()`), rounded down so that at least one entity is eligible.
+    /// Returns the queue's virtual time (`avg_vruntime()`), rounded down so that at least one entity is eligible.
     pub(super) fn time(&self, entities: &Entities) -> i64 {
         match self.sums(entities) {
             (0, _) => self.last,
@@ -187,14 +188,14 @@ impl FairQueue {
         }
     }
 
-    /// Is the entity not ahead of the queue's time (`entity_eligible()`)?
+    /// Returns whether the entity is not ahead of the queue's virtual time (`entity_eligible()`).
     pub(crate) fn is_eligible(&self, entities: &Entities, entity: &Entity) -> bool {
         let (weight, weighted) = self.sums(entities);
         i128::from(entity.vruntime) * i128::from(weight) <= weighted
     }
 
-    /// A task joins (`enqueue_entity()`) at the same distance from the queue's time that it had when it left. The
-    /// placement compensates for the shift of the queue's time by the task's own weight (`place_entity()`).
+    /// Adds an entity (`enqueue_entity()`) with the same lag that it had when it left. The placement compensates for
+    /// the shift of the queue's time by the entity's own weight (`place_entity()`).
     pub(crate) fn join(&mut self, entities: &mut Entities, task: EntityId, share: Share, joins: Joins) {
         let entity = &entities[task];
         debug_assert!(!entity.on_rq && share.weight > 0, "a task is in one queue");
@@ -221,7 +222,7 @@ impl FairQueue {
         }
     }
 
-    /// A task leaves (`dequeue_entity()`). If it goes to sleep (`slept`), its deadline is forgotten.
+    /// Removes an entity (`dequeue_entity()`). If it goes to sleep (`slept`), its deadline is forgotten.
     pub(crate) fn leave(&mut self, entities: &mut Entities, task: EntityId, slept: bool, tick_ns: u64) {
         self.note_lag(entities, task, tick_ns);
         let entity = &mut entities[task];
@@ -234,7 +235,8 @@ impl FairQueue {
         (entity.on_rq, entity.delayed) = (false, false);
     }
 
-    /// A task goes to sleep: if it is owed nothing, it stays until it is (`DELAY_DEQUEUE`). Returns whether it stays.
+    /// Called when an entity goes to sleep: while its lag is negative, it stays queued (`DELAY_DEQUEUE`). Returns
+    /// whether it stays.
     pub(crate) fn stays_asleep(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) -> bool {
         let entity = &entities[task];
         if entity.delayed || self.is_eligible(entities, entity) {
@@ -245,7 +247,8 @@ impl FairQueue {
         true
     }
 
-    /// A task that has stayed wakes (`requeue_delayed_entity()`), with no gain from its sleep (`DELAY_ZERO`).
+    /// Wakes an entity that has stayed queued (`requeue_delayed_entity()`). It gains nothing from its sleep
+    /// (`DELAY_ZERO`).
     pub(crate) fn wakes(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) {
         let before = entities[task];
         let time = self.time(entities);
@@ -261,7 +264,7 @@ impl FairQueue {
         self.join(entities, task, share, Joins::Restart);
     }
 
-    /// Stores a task's lag, within bounds (`update_entity_lag()`, `entity_lag()`).
+    /// Stores an entity's lag, within bounds (`update_entity_lag()`, `entity_lag()`).
     fn note_lag(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) {
         let time = self.time(entities);
         self.last = time;
@@ -272,7 +275,7 @@ impl FairQueue {
         entity.lag = if entity.delayed { lag.max(entity.lag).min(0) } else { lag };
     }
 
-    /// The running task has run for `ran_ns` (`update_curr()`, `update_deadline()`).
+    /// Charges the running entity for `ran_ns` (`update_curr()`, `update_deadline()`).
     pub(crate) fn ran(&mut self, entities: &mut Entities, task: EntityId, ran_ns: u64) {
         debug_assert_eq!(self.curr, Some(task), "only who runs is charged");
         let entity = &mut entities[task];
@@ -283,8 +286,8 @@ impl FairQueue {
         }
     }
 
-    /// The running task gives up the rest of its slice (`yield_task_fair()`), unless it has had more than its share
-    /// anyway.
+    /// Makes the running entity give up the rest of its slice (`yield_task_fair()`), unless it has already had more
+    /// than its share.
     pub(crate) fn give_way(&mut self, entities: &mut Entities, task: EntityId) {
         if !self.is_eligible(entities, &entities[task]) {
             return;
@@ -294,8 +297,8 @@ impl FairQueue {
         entity.deadline += entity.scaled(entity.slice_ns);
     }
 
-    /// A task begins to run (`set_next_entity()`): it is protected until its deadline, or for the shortest slice in the
-    /// queue if that is shorter (`set_protect_slice()`).
+    /// Makes an entity the running one (`set_next_entity()`). It is protected until its deadline, or for the shortest
+    /// slice in the queue if that is shorter (`set_protect_slice()`).
     pub(crate) fn set_next(&mut self, entities: &mut Entities, task: EntityId) {
         let shortest = self.slices.shortest();
         let entity = &mut entities[task];
@@ -307,7 +310,7 @@ impl FairQueue {
         self.curr = Some(task);
     }
 
-    /// A task that joins while another one keeps running may have a shorter slice, which shortens the protection
+    /// Shortens the protection of the running entity if an entity with a shorter slice has joined
     /// (`update_protect_slice()`).
     pub(crate) fn tighten(&self, entities: &mut Entities, task: EntityId) {
         let shortest = self.slices.shortest();
@@ -315,7 +318,7 @@ impl FairQueue {
         entity.protected = entity.protected.min(entity.vruntime + entity.scaled(shortest));
     }
 
-    /// The running task comes to this queue without being picked: it has changed its class or its group.
+    /// Makes an entity the running one without a pick, because its task has changed its class or group while running.
     pub(crate) fn adopt(&mut self, entities: &Entities, task: EntityId) {
         if self.curr != Some(task) && entities[task].on_rq {
             self.unlink(&entities[task]);
@@ -323,7 +326,7 @@ impl FairQueue {
         self.curr = Some(task);
     }
 
-    /// Changes an entity's weight (`reweight_entity()`): its lag, the time until its deadline and the rest of its
+    /// Changes an entity's weight (`reweight_entity()`). Its lag, the time until its deadline and the rest of its
     /// protection stay the same in CPU time.
     pub(crate) fn reweigh(&mut self, entities: &mut Entities, id: EntityId, weight: i64, tick_ns: u64) {
         let before = entities[id];
@@ -357,7 +360,7 @@ impl FairQueue {
         }
     }
 
-    /// The running entity stops running (`put_prev_entity()`).
+    /// Stops the running entity (`put_prev_entity()`).
     pub(crate) fn put_prev(&mut self, entities: &mut Entities) {
         let Some(task) = self.curr.take() else { return };
         let entity = &mut entities[task];

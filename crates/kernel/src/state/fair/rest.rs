@@ -1,49 +1,49 @@
-//! How long a CPU is idle at a time (`rq->idle_stamp`, `rq->avg_idle`): a CPU that will be needed soon does not look
+//! Tracks how long a CPU stays idle (`rq->idle_stamp`, `rq->avg_idle`). A CPU that will soon be needed does not look
 //! for work.
 
 use keel_abi::{Instant, Span};
 
-/// The assumed cost of moving a task (`sysctl_sched_migration_cost`).
+/// The assumed cost of migrating a task (`sysctl_sched_migration_cost`).
 pub(crate) const MIGRATION_COST: Span = Span::from_us(500);
 
-/// A new idle time has a weight of one eighth (`update_avg()`).
+/// A new idle time has a weight of one eighth in the mean (`update_avg()`).
 const SHIFT: u32 = 3;
 
-/// One CPU's idle times.
+/// The idle times of one CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest {
-    /// Since when it has been looking for work or idle.
+    /// Since when the CPU has been idle or looking for work.
     pub(crate) since: Option<Instant>,
-    /// Its mean idle time.
+    /// Its mean idle time, in nanoseconds.
     pub(crate) mean_ns: u64,
-    /// The highest recent cost of looking for work (`max_idle_balance_cost`).
+    /// The highest recent cost of looking for work, in nanoseconds (`max_idle_balance_cost`).
     pub(crate) search_ns: u64,
 }
 
 impl Rest {
-    /// For a CPU that has been idle since it came online.
+    /// The state of a CPU that has been idle since it came online.
     pub(super) const NEW: Self = Self {
         since: Some(Instant::ZERO),
         mean_ns: 2 * MIGRATION_COST.as_ns(),
         search_ns: MIGRATION_COST.as_ns(),
     };
 
-    /// When it became idle; the run's start if it is not idle.
+    /// Returns when the CPU became idle, or the start of the run if it is not idle.
     pub(crate) fn since(&self) -> Instant {
         self.since.unwrap_or(Instant::ZERO)
     }
 
-    /// The CPU runs out of work.
+    /// Called when the CPU has run out of work.
     pub(crate) fn begins(&mut self, at: Instant) {
         self.since = Some(at);
     }
 
-    /// The CPU has found work before it went idle: this does not count as idle time.
+    /// Called when the CPU has found work before it went idle, so that there was no idle time.
     pub(crate) fn is_none(&mut self) {
         self.since = None;
     }
 
-    /// The CPU has work again (`update_rq_avg_idle()`).
+    /// Called when the CPU has work again (`update_rq_avg_idle()`).
     pub(crate) fn ends(&mut self, at: Instant) {
         let Some(since) = self.since.take() else { return };
         let idle_ns = at.since(since).as_ns();

@@ -1,14 +1,14 @@
-//! One attempt to balance a level for a CPU (`struct lb_env`), and the state of a CPU's levels between attempts.
+//! An attempt to balance a level for a CPU (`struct lb_env`), and the state of a CPU's levels between attempts.
 
 use crate::state::domains::groups::Hierarchy;
 use crate::state::fair::considered::Considered;
 use keel_abi::{CpuId, CpuSet, TaskId};
 use std::sync::Arc;
 
-/// How many tasks are examined before the source's lock is released, and in total (`SCHED_NR_MIGRATE_BREAK`).
+/// The number of tasks that are examined before the source's lock is released, and in total (`SCHED_NR_MIGRATE_BREAK`).
 pub(crate) const TASKS_A_LOCK: u32 = 32;
 
-/// The longest interval between attempts at a level none of whose tasks may move, in milliseconds
+/// The longest interval between attempts at a level whose tasks are all pinned, in milliseconds
 /// (`MAX_PINNED_INTERVAL`).
 const MOST_PINNED_MS: u64 = 512;
 
@@ -30,48 +30,48 @@ pub(crate) enum Moves {
     Misfit,
 }
 
-/// Who asked for the balancing, and continues afterwards.
+/// What requested the balancing and continues afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asker {
-    /// A CPU that runs out of tasks.
+    /// A CPU that has run out of tasks.
     Newidle,
-    /// The rounds of this CPU's levels.
+    /// A periodic walk over a CPU's levels.
     Periodic,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
-    /// The CPU that is to get tasks, and the index of the level among its levels.
+    /// The CPU that is to receive tasks, and the index of the level among its levels.
     pub(crate) to: CpuId,
     pub(crate) level: usize,
-    /// The CPU for which this began: `to` may change on the way.
+    /// The CPU for which the attempt began; `to` may change during the attempt.
     pub(crate) owner: CpuId,
     pub(crate) idleness: Idleness,
     pub(crate) asker: Asker,
-    /// The domains as they were when it began.
+    /// The sched domains as they were when the attempt began.
     pub(crate) hierarchy: Arc<Hierarchy>,
-    /// CPUs that may give or take.
+    /// The CPUs that may give or receive tasks.
     pub(crate) cpus: CpuSet,
     pub(crate) moves: Moves,
     pub(crate) imbalance: i64,
     pub(crate) from: CpuId,
-    /// Tasks examined so far, and the number at which to release the lock.
+    /// The number of tasks examined so far, and the number at which to release the lock.
     pub(crate) looked_at: u32,
     pub(crate) pause: u32,
     pub(crate) most: u32,
     pub(crate) needs_pause: bool,
-    /// Some tasks could not go to `to` (`LBF_SOME_PINNED`), or none could (`LBF_ALL_PINNED`).
+    /// Whether some tasks could not go to `to` (`LBF_SOME_PINNED`), and whether none could (`LBF_ALL_PINNED`).
     pub(crate) some_pinned: bool,
     pub(crate) all_pinned: bool,
-    /// Another CPU of the group to which one of those may go (`LBF_DST_PINNED`).
+    /// Another CPU of the group to which one of these tasks may go (`LBF_DST_PINNED`).
     pub(crate) other: Option<CpuId>,
-    /// Taken from `from`, in no queue.
+    /// The tasks that were detached from `from` and are in no queue.
     pub(crate) taken: Vec<TaskId>,
-    /// The total number of tasks moved.
+    /// The number of tasks moved in total.
     pub(crate) moved: u32,
-    /// The round pushes away a running task (`LBF_ACTIVE_LB`).
+    /// Whether the attempt pushes away a running task (`LBF_ACTIVE_LB`).
     pub(crate) is_active: bool,
-    /// What it looked at, if that is reported.
+    /// What the attempt has looked at, if that is reported.
     pub(crate) considered: Option<Box<Considered>>,
 }
 
@@ -118,24 +118,24 @@ impl Round {
 /// The state of a CPU's level between attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// When it was last balanced, in ticks.
+    /// When the level was last balanced, in ticks.
     pub(crate) last: u64,
-    /// The interval between attempts in milliseconds: the number of its CPUs, or twice that.
+    /// The interval between attempts in milliseconds: the number of the level's CPUs, or twice that.
     pub(super) interval_ms: u64,
     least_ms: u64,
-    /// Attempts that moved no task (`nr_balance_failed`).
+    /// The number of attempts in a row that moved no task (`nr_balance_failed`).
     pub(crate) failed: u32,
-    /// The highest cost of looking for work at this level (`max_newidle_lb_cost`), and since when, in ticks.
+    /// The highest cost of a newidle search at this level (`max_newidle_lb_cost`), and since when, in ticks.
     pub(crate) cost_ns: u64,
     cost_at: u64,
     calls: u32,
     successes: u32,
-    /// How many of 1024 such attempts found a task (`newidle_ratio`).
+    /// How many of 1024 newidle searches found a task (`newidle_ratio`).
     pub(crate) ratio: u32,
 }
 
 impl Memory {
-    /// The state of a new level of `cpus` CPUs at the tick `now` (`sd_init()`).
+    /// Creates the state of a new level of `cpus` CPUs at tick `now` (`sd_init()`).
     pub(crate) fn new(cpus: u32, now: u64) -> Self {
         let least_ms = u64::from(cpus);
         Self {
@@ -151,8 +151,8 @@ impl Memory {
         }
     }
 
-    /// The interval in ticks, with `hz` ticks per second, at most `most`. It is longer for busy CPUs, and not a
-    /// multiple of other levels' intervals (`get_sd_balance_interval()`).
+    /// Returns the interval in ticks, at most `most`, with `hz` ticks per second. It is longer for busy CPUs, and then
+    /// not a multiple of other levels' intervals (`get_sd_balance_interval()`).
     pub(crate) fn interval(&self, is_busy: bool, hz: u64, most: u64) -> u64 {
         /// `sd->busy_factor`.
         const BUSY_FACTOR: u64 = 16;
@@ -161,19 +161,19 @@ impl Memory {
         ticks.saturating_sub(u64::from(is_busy)).clamp(1, most.max(1))
     }
 
-    /// The level was out of balance: the next attempt follows soon.
+    /// Makes the next attempt follow soon, because the level was imbalanced.
     pub(crate) fn hurry(&mut self) {
         self.interval_ms = self.least_ms;
     }
 
-    /// The level was balanced, or nothing could be moved: the interval grows.
+    /// Lengthens the interval, because the level was balanced or nothing could be moved.
     pub(crate) fn relax(&mut self, all_pinned: bool) {
         if all_pinned && self.interval_ms < MOST_PINNED_MS || self.interval_ms < 2 * self.least_ms {
             self.interval_ms *= 2;
         }
     }
 
-    /// An attempt to find work was made, or skipped (`update_newidle_stats()`).
+    /// Counts a newidle search that was made or skipped (`update_newidle_stats()`).
     pub(crate) fn count(&mut self, successes: u32) {
         self.calls += 1;
         self.successes += successes;
@@ -184,14 +184,14 @@ impl Memory {
         }
     }
 
-    /// Records the cost of an attempt (`update_newidle_cost()`).
+    /// Records the cost of a newidle search (`update_newidle_cost()`).
     pub(crate) fn cost(&mut self, ns: u64, ticks: u64) {
         if ns > self.cost_ns {
             (self.cost_ns, self.cost_at) = (ns, ticks);
         }
     }
 
-    /// Decays that cost by one percent per second; returns whether it just did.
+    /// Decays that cost by one percent per second. Returns whether it has just done so.
     pub(crate) fn forget_cost(&mut self, ticks: u64, hz: u64) -> bool {
         let is_old = ticks > self.cost_at + hz;
         if is_old {

@@ -1,4 +1,4 @@
-//! Settings of the fair class, under the kernel's names.
+//! The fair class's settings, under the kernel's names.
 
 use keel_abi::Span;
 use std::ops::RangeInclusive;
@@ -6,18 +6,19 @@ use std::ops::RangeInclusive;
 /// Settings of the kernel's own scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairSettings {
-    /// How long a task may run before others are considered (`/sys/kernel/debug/sched/base_slice_ns`); `None` for the
+    /// How long a task may run before others are considered (`/sys/kernel/debug/sched/base_slice_ns`). `None` is the
     /// kernel's default, which depends on the number of CPUs.
     pub base_slice: Option<Span>,
-    /// End slices by a timer (`HRTICK` in `/sys/kernel/debug/sched/features`), as Linux has done by default since 7.1.
-    /// Otherwise they end at the first tick after their time.
+    /// Whether a timer ends slices (`HRTICK` in `/sys/kernel/debug/sched/features`), which is Linux's default since
+    /// 7.1. Otherwise a slice ends at the first tick after its time.
     pub hrtick: bool,
-    /// Report what placements and balancing attempts considered, as policy events. This costs no simulated time.
+    /// Whether to report what placements and balancing attempts considered, as policy events. This costs no simulated
+    /// time.
     pub tell_policy: bool,
 }
 
 impl Default for FairSettings {
-    /// The settings of Linux 7.2.
+    /// Returns the settings of Linux 7.2.
     fn default() -> Self {
         Self { base_slice: None, hrtick: true, tell_policy: false }
     }
@@ -27,8 +28,8 @@ impl FairSettings {
     /// The names that [`FairSettings::set`] knows.
     pub const NAMES: [&str; 3] = ["base_slice_ns", "hrtick", "tell_policy"];
 
-    /// Slices that the kernel accepts from a task (`sched_attr::sched_runtime`), in nanoseconds; the base slice is kept
-    /// within the same bounds.
+    /// The slices that the kernel accepts from a task (`sched_attr::sched_runtime`), in nanoseconds. Base slices have
+    /// the same bounds.
     const SLICE_NS: RangeInclusive<u64> = 100_000..=100_000_000;
 
     /// Sets a setting by its name.

@@ -1,8 +1,9 @@
-//! The shortest and the longest slice that tasks of a queue ask for (`cfs_rq_min_slice()`, `cfs_rq_max_slice()`).
+//! Tracks the shortest and the longest slice that tasks of a queue request (`cfs_rq_min_slice()`,
+//! `cfs_rq_max_slice()`).
 
 use std::collections::BTreeMap;
 
-/// How many tasks ask for each length, in nanoseconds.
+/// The number of tasks that request each slice, in nanoseconds.
 #[derive(Debug, Default)]
 pub(super) struct Slices(BTreeMap<u64, u32>);
 
@@ -19,12 +20,12 @@ impl Slices {
         }
     }
 
-    /// The shortest; the maximum value if there is no task.
+    /// Returns the shortest slice, or the maximum value if there is no task.
     pub(super) fn shortest(&self) -> u64 {
         self.0.first_key_value().map_or(u64::MAX, |(&slice_ns, _)| slice_ns)
     }
 
-    /// The longest; 0 if there is no task.
+    /// Returns the longest slice, or 0 if there is no task.
     pub(super) fn longest(&self) -> u64 {
         self.0.last_key_value().map_or(0, |(&slice_ns, _)| slice_ns)
     }

@@ -1,4 +1,4 @@
-//! Fairness of one queue whose tasks are run by hand.
+//! Tests the fairness of one queue. The tests run its tasks themselves.
 
 use super::*;
 use crate::state::fair::weight::weight_of;
@@ -37,7 +37,7 @@ impl Bench {
         self.queue.join(&mut self.entities, id(task), share, joins);
     }
 
-    /// One more task, with this slice.
+    /// Adds a task with this slice.
     fn join_new(&mut self, slice_ns: u64) {
         let task = self.got_ns.len() as u32;
         self.got_ns.push(0);
@@ -48,7 +48,7 @@ impl Bench {
         self.queue.leave(&mut self.entities, id(task), slept, TICK_NS);
     }
 
-    /// The task keeps the CPU until its protection ends; then the next one runs.
+    /// Runs the queue: a task keeps the CPU until its protection ends, and then the next one runs.
     fn run(&mut self, ticks: u64) {
         self.run_for(ticks, TICK_NS);
     }
@@ -127,7 +127,7 @@ fn a_shorter_slice_in_the_queue_shortens_protection() {
         bench.queue.set_next(&mut bench.entities, id(0));
         assert_eq!(bench.of(0).protected - bench.of(0).vruntime, expected, "beside {slice_ns}");
     };
-    // Half a slice at first.
+    // Initially half a slice.
     check(SLICE_NS, 1_400_000);
     check(700_000, 700_000);
     check(2_000_000, 1_400_000);
@@ -144,7 +144,7 @@ fn a_waker_with_a_shorter_slice_tightens_protection() {
 
 #[test]
 fn sleep_is_no_gain_and_no_loss() {
-    // Task 0 has a positive lag when it leaves. It has the same when it returns, however long it was away.
+    // Task 0 has a positive lag when it leaves, and has the same lag when it returns, however long it was away.
     let mut bench = Bench::new(&[1024, 1024, 1024]);
     bench.run(7);
     let owed = bench.lag(0);
@@ -198,7 +198,7 @@ fn a_task_with_negative_lag_stays_queued_when_it_sleeps() {
     assert_eq!((bench.queue.entities(), bench.of(0).delayed), (2, true));
     let owes = bench.of(0).lag;
     assert!(owes < 0);
-    // The other task runs, and the sleeper's debt shrinks, until the sleeper is picked: then it owes nothing.
+    // The other task runs, and the sleeper's negative lag shrinks. When the sleeper is picked, its lag is 0.
     let picked = loop {
         bench.queue.put_prev(&mut bench.entities);
         match bench.queue.pick(&bench.entities, Pick::Plain).expect("both are queued") {
@@ -247,7 +247,7 @@ proptest! {
         }
     }
 
-    /// In a fixed set of tasks, none is ever owed or owes more than a slice and a tick of its own time
+    /// In a fixed set of tasks, no task's lag exceeds a slice and a tick of its own time
     /// (`-r_max < lag < max(r_max, q)`).
     #[test]
     fn lag_has_bounds(nices in prop::collection::vec(-20i8..20, 2..10), ticks in 1u64..300) {
@@ -262,7 +262,7 @@ proptest! {
         }
     }
 
-    /// The sums are correct, whichever tasks come and go.
+    /// The sums stay correct, whichever tasks come and go.
     #[test]
     fn sums_are_kept(moves in prop::collection::vec((0u32..6, 0u64..5), 1..200)) {
         let mut bench = Bench::new(&[1024]);
@@ -298,10 +298,10 @@ fn a_preferred_entity_goes_on_while_it_is_eligible() {
     let next = |bench: &Bench, pick| bench.queue.pick(&bench.entities, pick);
     assert_eq!(next(&bench, Pick::Protecting), Some(id(0)));
     bench.queue.prefer(id(2));
-    // Protection does not count when a wakeup asks whether it may preempt regardless.
+    // A wakeup that preempts regardless of protection ignores it.
     assert_eq!([Pick::Protecting, Pick::Plain].map(|pick| next(&bench, pick)), [Some(id(2)), Some(id(0))]);
     bench.run(1);
-    // It has run for longer than the others.
+    // It has now run for longer than the others.
     bench.queue.prefer(id(2));
     bench.queue.put_prev(&mut bench.entities);
     assert_eq!(next(&bench, Pick::Protecting), Some(id(0)));

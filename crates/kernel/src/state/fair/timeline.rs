@@ -1,8 +1,8 @@
-//! The entities that wait in one queue, ordered by deadline (`cfs_rq->tasks_timeline`).
+//! The entities that wait in a queue, in order of deadline (`cfs_rq->tasks_timeline`).
 //!
-//! A balanced tree in which each node knows the least virtual runtime below it. So the first eligible entity is found
-//! in one descent, however many are not eligible (`__pick_eevdf()`). The kernel's tree is red-black; this one is a
-//! treap whose priorities depend on the order of arrival. Both find the same entity.
+//! This is a balanced tree in which each node stores the minimum virtual runtime of its subtree, so that one descent
+//! finds the first eligible entity, however many are not eligible (`__pick_eevdf()`). The kernel uses a red-black tree;
+//! this is a treap whose priorities depend on the order of arrival. Both find the same entity.
 
 use crate::state::fair::ids::EntityId;
 
@@ -16,13 +16,13 @@ struct Node {
     key: Key,
     entity: EntityId,
     vruntime: i64,
-    /// The least virtual runtime of this node and those below it (`min_vruntime`).
+    /// The minimum virtual runtime of this node and those below it (`min_vruntime`).
     least: i64,
     left: u32,
     right: u32,
 }
 
-/// The tree. All nodes are in one list; free ones are reused.
+/// The tree. All nodes are in one list, and free ones are reused.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     nodes: Vec<Node>,
@@ -36,14 +36,14 @@ impl Default for Timeline {
     }
 }
 
-/// A pseudorandom priority, the same in every run.
+/// Returns a pseudorandom priority, which is the same in every run.
 fn priority(key: Key) -> u64 {
     let x = key.1.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (x ^ x >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
 impl Timeline {
-    /// Adds an entity. No other has the same key.
+    /// Adds an entity. No other may have the same key.
     pub(super) fn insert(&mut self, key: Key, entity: EntityId, vruntime: i64) {
         let node = Node { key, entity, vruntime, least: vruntime, left: NONE, right: NONE };
         let new = match self.free.pop() {
@@ -64,17 +64,17 @@ impl Timeline {
         self.root = self.remove_below(self.root, key);
     }
 
-    /// How many there are.
+    /// Returns the number of entities.
     pub(super) fn len(&self) -> usize {
         self.nodes.len() - self.free.len()
     }
 
-    /// The entity with the earliest deadline.
+    /// Returns the entity with the earliest deadline.
     pub(crate) fn first(&self) -> Option<EntityId> {
         self.first_within(i64::MAX)
     }
 
-    /// The entity with the earliest deadline of those whose virtual runtime is at most `most`.
+    /// Returns the entity with the earliest deadline among those whose virtual runtime is at most `most`.
     pub(crate) fn first_within(&self, most: i64) -> Option<EntityId> {
         let mut at = self.root;
         while at != NONE {
@@ -93,7 +93,7 @@ impl Timeline {
         None
     }
 
-    /// All of them, by deadline.
+    /// Returns all entities, in order of deadline.
     pub(super) fn iter(&self) -> impl Iterator<Item = EntityId> {
         let mut above = Vec::new();
         let mut at = self.root;
@@ -112,7 +112,7 @@ impl Timeline {
         if at == NONE { i64::MAX } else { self.nodes[at as usize].least }
     }
 
-    /// The node's children have changed.
+    /// Updates a node's minimum after its children have changed.
     fn refresh(&mut self, at: u32) {
         let Node { vruntime, left, right, .. } = self.nodes[at as usize];
         self.nodes[at as usize].least = vruntime.min(self.least(left)).min(self.least(right));
@@ -157,7 +157,7 @@ impl Timeline {
         at
     }
 
-    /// Splits a tree into the entities before the key and those after it.
+    /// Splits a tree into the entities before the key and those after it. Returns both trees.
     fn split(&mut self, at: u32, key: Key) -> (u32, u32) {
         if at == NONE {
             return (NONE, NONE);
@@ -193,7 +193,7 @@ impl Timeline {
         }
     }
 
-    /// The number of nodes on the longest path down.
+    /// Returns the number of nodes on the longest path down.
     #[cfg(test)]
     fn depth(&self, at: u32) -> usize {
         if at == NONE {
@@ -211,7 +211,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// `__pick_eevdf()`: the search finds the same entity as a scan of all of them.
+        /// `__pick_eevdf()`: the search finds the same entity as a scan of all entities.
         #[test]
         fn the_first_eligible_is_found(
             steps in prop::collection::vec((any::<bool>(), 0_i64..40, -20_i64..20), 1..120),

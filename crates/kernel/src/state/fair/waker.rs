@@ -1,24 +1,24 @@
-//! Which task wakes which, as far as the kernel remembers (`record_wakee()`, `wake_wide()`): a task that wakes many
-//! different tasks does not pull them to its cache.
+//! Remembers which tasks a task wakes (`record_wakee()`, `wake_wide()`). A task that wakes many different tasks does
+//! not pull them to its LLC.
 
 use keel_abi::TaskId;
 
-/// A waker's history.
+/// The history of a waker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waker {
-    /// The task it woke last.
+    /// The task that it woke last.
     last: Option<TaskId>,
-    /// How often the wakee differed from the one before; halved once a second.
+    /// How often the wakee was different from the one before. Halved once a second.
     flips: u32,
-    /// The second from which `flips` counts, in ticks.
+    /// The tick at which `flips` was last halved.
     since: u64,
 }
 
 impl Waker {
-    /// A task that has woken no other.
+    /// The history of a task that has woken no other.
     pub(super) const NEW: Self = Self { last: None, flips: 0, since: 0 };
 
-    /// The task wakes another, `ticks` ticks from the start, with `hz` ticks per second (`record_wakee()`).
+    /// Records that the task wakes another, `ticks` ticks after boot, with `hz` ticks per second (`record_wakee()`).
     pub(crate) fn wakes(&mut self, task: TaskId, ticks: u64, hz: u64) {
         if ticks > self.since + hz {
             self.flips >>= 1;
@@ -30,7 +30,7 @@ impl Waker {
         }
     }
 
-    /// Does either task have more partners than a cache with this many CPUs can hold (`wake_wide()`)?
+    /// Returns whether either task has more partners than an LLC with this many CPUs can hold (`wake_wide()`).
     pub(crate) fn is_wide(&self, wakee: &Self, cache: u32) -> bool {
         let (less, more) = (self.flips.min(wakee.flips), self.flips.max(wakee.flips));
         less >= cache && u64::from(more) >= u64::from(less) * u64::from(cache)

@@ -1,4 +1,4 @@
-//! Weights of nice values, and time scaled by them (`sched_prio_to_weight[]`, `__calc_delta()`).
+//! The weights of nice values, and the conversion to virtual time (`sched_prio_to_weight[]`, `__calc_delta()`).
 
 use keel_abi::task::Policy;
 
@@ -8,11 +8,11 @@ const NICE_0_WEIGHT: u64 = 1024;
 /// The weight of a SCHED_IDLE task (`WEIGHT_IDLEPRIO`).
 const IDLE_WEIGHT: i64 = 3;
 
-/// The least weight of a group on a CPU (`MIN_SHARES`).
+/// The minimum weight of a group on a CPU (`MIN_SHARES`).
 pub(crate) const LEAST_WEIGHT: i64 = 2;
 
-/// The weight of a group with this `cpu.weight` (`sched_weight_from_cgroup()`); with `cpu.idle` it is that of a
-/// SCHED_IDLE task.
+/// Returns the weight of a group with this `cpu.weight` (`sched_weight_from_cgroup()`). With `cpu.idle`, it is that of
+/// a SCHED_IDLE task.
 pub(crate) fn group_weight(cpu_weight: u32, is_idle: bool) -> i64 {
     /// `CGROUP_WEIGHT_DFL`.
     const DEFAULT: i64 = 100;
@@ -22,7 +22,7 @@ pub(crate) fn group_weight(cpu_weight: u32, is_idle: bool) -> i64 {
     }
 }
 
-/// The weight of a task (`set_load_weight()`).
+/// Returns the weight of a task (`set_load_weight()`).
 pub(crate) fn weight_of(policy: Policy, nice: i8) -> i64 {
     match policy {
         Policy::Idle => IDLE_WEIGHT,
@@ -30,7 +30,7 @@ pub(crate) fn weight_of(policy: Policy, nice: i8) -> i64 {
     }
 }
 
-/// 2^32 divided by the weight (`sched_prio_to_wmult[]`).
+/// Returns 2^32 divided by the weight (`sched_prio_to_wmult[]`).
 fn inverse(weight: u64) -> u64 {
     match weight {
         3 => 1_431_655_765,
@@ -38,7 +38,8 @@ fn inverse(weight: u64) -> u64 {
     }
 }
 
-/// Runtime in nanoseconds as virtual time of a task of this weight, with the kernel's rounding (`calc_delta_fair()`).
+/// Converts runtime in nanoseconds to virtual time of a task with this weight, with the kernel's rounding
+/// (`calc_delta_fair()`).
 pub(super) fn scaled(ns: u64, weight: i64) -> i64 {
     let weight = weight.unsigned_abs();
     if weight == NICE_0_WEIGHT {
@@ -52,7 +53,7 @@ pub(super) fn scaled(ns: u64, weight: i64) -> i64 {
     i64::try_from((u128::from(ns) * u128::from(factor)) >> shift).unwrap_or(i64::MAX / 4)
 }
 
-/// The runtime in which a task of this weight advances by `virtual_ns` of virtual time (`hrtick_start_fair()`).
+/// Returns the runtime in which a task of this weight advances by `virtual_ns` of virtual time (`hrtick_start_fair()`).
 pub(crate) fn run_time(virtual_ns: i64, weight: i64) -> u64 {
     (i128::from(virtual_ns) * i128::from(weight) / i128::from(NICE_0_WEIGHT)).max(0) as u64
 }
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn time_is_scaled_with_the_kernels_rounding() {
-        // By hand: the factor 1024 * inverse is halved until it fits 32 bits, then applied.
+        // Computed by hand: the factor 1024 * inverse is halved until it fits in 32 bits, and then applied.
         let check = |ns, weight, expected| assert_eq!(scaled(ns, weight), expected, "{ns} by {weight}");
         check(1_000_000, 1024, 1_000_000);
         check(1_000_000, 335, 3_056_716);

@@ -1,7 +1,7 @@
-//! A constant as a machine file gives it: `{ value = 900, source = "where it is from" }`.
+//! A constant in a machine file: `{ value = 900, source = "where it is from" }`.
 //!
-//! A bare number, and a table with only one of the two, are parsed as well, so that the error can name the constant and
-//! show the expected line.
+//! A bare number, and a table that lacks the value or the source, are parsed too, so that the error can name the
+//! constant and show the expected line.
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -9,7 +9,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use std::fmt;
 use toml::Spanned;
 
-/// A constant as the file gives it.
+/// A constant as given in the file.
 #[derive(Debug, Default)]
 pub(super) struct Constant {
     given: Given,
@@ -25,12 +25,12 @@ struct Given {
 }
 
 impl Constant {
-    /// The value and its source; `None` unless both are there.
+    /// Returns the value and its source, or `None` unless both are given.
     pub(super) fn whole(&self) -> Option<(&Spanned<u64>, &Spanned<String>)> {
         self.given.value.as_ref().zip(self.given.source.as_ref())
     }
 
-    /// The expected line, with what the file does give.
+    /// Returns the expected line, with what the file does give.
     pub(super) fn wanted(&self, name: &str) -> String {
         let value = self.given.value.as_ref().map(|value| value.get_ref().to_string());
         let value = value.or(self.bare.map(|bare| bare.to_string())).unwrap_or_else(|| "900".to_owned());

@@ -1,4 +1,4 @@
-//! A machine's constants by name, for sweeps that vary them.
+//! Gives access to a machine's constants by name, for sweeps that vary them.
 
 use crate::state::cost::Costs;
 use crate::state::machine::Machine;
@@ -6,12 +6,12 @@ use crate::state::machine::read::{LINE_NAMES, line_slot};
 use std::ops::RangeInclusive;
 
 impl Machine {
-    /// The name of every constant: costs of paths, then costs of cache lines.
+    /// Returns the names of all constants: first the costs of paths, then those of cache lines.
     pub fn constant_names() -> impl Iterator<Item = &'static str> {
         Costs::NAMES.iter().chain(LINE_NAMES).copied()
     }
 
-    /// The constant with this name, and its range.
+    /// Returns the constant with this name, and its range.
     pub fn constant(&mut self, name: &str) -> Option<(&mut u64, RangeInclusive<u64>)> {
         match LINE_NAMES.contains(&name) {
             true => line_slot(&mut self.lines, name),

@@ -1,4 +1,4 @@
-//! CPUs as a machine file gives them: text such as `"0-3,8"`, or a list of numbers as in workload files.
+//! CPUs in a machine file: text such as `"0-3,8"`, or a list of numbers as in workload files.
 
 use keel_abi::cpuset::{BadCpuList, MAX_CPUS};
 use keel_abi::{CpuId, CpuSet};
@@ -11,7 +11,7 @@ use std::fmt;
 pub(super) struct CpuList(Result<CpuSet, BadCpuList>);
 
 impl CpuList {
-    /// The CPUs, if the list is valid.
+    /// Returns the CPUs if the list is valid.
     pub(super) fn read(&self) -> Result<CpuSet, BadCpuList> {
         self.0.clone()
     }

@@ -1,4 +1,4 @@
-//! The power that a machine's CPUs take at each frequency: the `[[energy]]` tables (`struct em_perf_domain`).
+//! The power that a machine's CPUs take at each frequency: `[[energy]]` tables (`struct em_perf_domain`).
 
 use crate::state::machine::cpu_list::CpuList;
 use crate::state::machine::frequency::PERF_ONE;
@@ -9,40 +9,40 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use toml::Spanned;
 
-/// The range of a CPU's power in milliwatts: up to a kilowatt.
+/// The range of a CPU's power in milliwatts, up to a kilowatt.
 const POWER_MW: RangeInclusive<u64> = 1..=1_000_000;
 
-/// CPUs that change their frequency together (a performance domain), and the power that one of them takes.
+/// CPUs that change their frequency together (a performance domain), with the power that one of them takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnergyDomain {
     /// Its CPUs.
     pub cpus: CpuSet,
-    /// Its frequencies, slower ones first.
+    /// Its frequencies, in ascending order.
     pub states: Vec<EnergyState>,
 }
 
 /// A frequency of a domain (`struct em_perf_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnergyState {
-    /// A CPU's performance at this frequency, where [`PERF_ONE`] is the fastest CPU of the machine.
+    /// A CPU's performance at this frequency. [`PERF_ONE`] is that of the fastest CPU of the machine.
     pub performance: u64,
-    /// Its power when it is always busy.
+    /// The power of a CPU that is always busy, in milliwatts.
     pub power_mw: u64,
     /// The energy per unit of work, in arbitrary units.
     pub cost: u64,
-    /// A faster state takes no more energy for the same work.
+    /// Whether a faster state takes no more energy for the same work.
     pub is_inefficient: bool,
 }
 
 impl EnergyDomain {
-    /// Creates a domain from states of performance and power (`em_compute_costs()`).
+    /// Creates a domain from pairs of performance and power (`em_compute_costs()`).
     fn new(cpus: CpuSet, states: &[(u64, u64)]) -> Self {
         let mut least = u64::MAX;
         let mut states: Vec<EnergyState> = states
             .iter()
             .rev()
             .map(|&(performance, power_mw)| {
-                // Microwatts, and one more digit for the division, as in the kernel.
+                // In microwatts, with one more digit for the division, as in the kernel.
                 let cost = power_mw * 1000 * 10 / performance;
                 let is_inefficient = cost >= least;
                 least = least.min(cost);
@@ -53,7 +53,8 @@ impl EnergyDomain {
         Self { cpus, states }
     }
 
-    /// The domain's energy if its CPUs' total utilization is `util`, and the busiest needs `most` (`em_cpu_energy()`).
+    /// Returns the domain's energy if its CPUs' total utilization is `util` and the busiest CPU needs `most`
+    /// (`em_cpu_energy()`).
     #[must_use]
     pub fn energy(&self, most: u64, util: u64) -> u64 {
         let is_enough = |state: &&EnergyState| state.performance >= most && !state.is_inefficient;
@@ -62,7 +63,7 @@ impl EnergyDomain {
     }
 }
 
-/// One `[[energy]]` table of the file.
+/// An `[[energy]]` table of the file.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -74,10 +75,10 @@ pub(super) struct EnergyTable {
     source: Spanned<String>,
 }
 
-/// The machine's energy model; empty if it has none.
+/// Returns the machine's energy model, which is empty if it has none.
 ///
 /// # Errors
-/// Fails if CPUs are unknown, missing or in two tables, if a state is not faster than the one before, or if the last
+/// Fails if a CPU is unknown, missing or in two tables, if a state is not faster than the one before it, or if the last
 /// state does not match the CPUs' capacity.
 pub(super) fn domains(
     text: Text<'_>,
@@ -139,7 +140,7 @@ fn check_states(states: &[(u64, u64)], cpus: &CpuSet, capacity: &[u16]) -> Resul
 mod tests {
     use super::*;
 
-    /// The fake platform of the kernel's sched-energy.rst: the energy for each of three places for a task.
+    /// The example platform of the kernel's sched-energy.rst: the energy for each of three placements of a task.
     #[test]
     fn energy_is_as_in_the_kernels_document() {
         let little = EnergyDomain::new(CpuSet::new(), &[(170, 50), (341, 150), (512, 300)]);

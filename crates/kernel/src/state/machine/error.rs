@@ -1,15 +1,16 @@
-//! Errors in a machine file, with one sentence for each.
+//! Errors in a machine file. Each has a one-sentence message.
 
 use keel_abi::CpuSet;
 use std::fmt;
 
-/// An error in a machine file, with its place. Prints as `line 7, node[1].cpus: ...`, to follow the file's name.
+/// An error in a machine file, with its position. It is displayed as `line 7, node[1].cpus: ...`, to follow the file's
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}{}: {problem}", Field(.field))]
 pub struct MachineError {
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The field, such as `topology.hops`; empty if the TOML itself is broken.
+    /// The field, such as `topology.hops`. Empty if the TOML itself is invalid.
     pub field: String,
     /// What is wrong.
     pub problem: Problem,
@@ -29,13 +30,13 @@ pub enum Problem {
     /// Invalid TOML, a wrong type, a negative number or an unknown field.
     #[error("{0}")]
     Syntax(String),
-    /// Not a known constant.
+    /// An unknown constant.
     #[error("there is no such constant; the constants are {known}")]
     UnknownConstant {
-        /// The known ones.
+        /// The known constants.
         known: String,
     },
-    /// A size that must be a power of two.
+    /// A size that is not a power of two.
     #[error("{0} is not a power of two")]
     NoPowerOfTwo(u64),
     /// A constant out of its range.
@@ -43,15 +44,15 @@ pub enum Problem {
     OutOfRange {
         /// The given value.
         value: u64,
-        /// The least allowed.
+        /// The minimum.
         least: u64,
-        /// The most allowed.
+        /// The maximum.
         most: u64,
     },
-    /// A constant without a source.
+    /// A constant with an empty source.
     #[error("the source is empty; say where the value comes from")]
     NoSource,
-    /// A constant without its value or its source.
+    /// A constant that lacks its value or its source.
     #[error("a constant has a value and its source; write {wanted}")]
     Incomplete {
         /// The expected line.
@@ -69,16 +70,16 @@ pub enum Problem {
     /// Too many CPUs.
     #[error("{cpus} CPUs are too many; give at most {}", crate::state::machine::MAX_CPUS)]
     TooManyCpus {
-        /// How many were asked for.
+        /// The requested number.
         cpus: u64,
     },
-    /// A list of CPUs that cannot be read.
+    /// An invalid list of CPUs.
     #[error("{0}")]
     BadCpus(String),
     /// A CPU in two places of the same kind.
     #[error("CPU {cpus} is in an earlier {place} too; give each CPU to one {place}")]
     Overlap {
-        /// Which CPUs.
+        /// The CPUs in question.
         cpus: CpuSet,
         /// `node`, `cache` or `core`.
         place: &'static str,
@@ -86,17 +87,17 @@ pub enum Problem {
     /// A cache or core with CPUs outside its node or cache.
     #[error("CPU {cpus} is not in this {outer}; keep each {place} within one {outer}")]
     Outside {
-        /// Which CPUs.
+        /// The CPUs in question.
         cpus: CpuSet,
         /// `cache` or `core`.
         place: &'static str,
         /// `node` or `cache`.
         outer: &'static str,
     },
-    /// A gap in the numbers.
+    /// A gap in the numbers of CPUs.
     #[error("CPU {cpu} is in no {place}; number CPUs from 0 without gaps and place each")]
     Unplaced {
-        /// The first one.
+        /// The first missing CPU.
         cpu: u32,
         /// `node`, `cache` or `core`.
         place: &'static str,
@@ -104,21 +105,21 @@ pub enum Problem {
     /// A hop matrix of the wrong size.
     #[error("{nodes} nodes need {nodes} rows of {nodes} hops each; row {row} has {given}")]
     HopsShape {
-        /// Nodes of the machine.
+        /// The number of the machine's nodes.
         nodes: usize,
-        /// The row, from 0; `nodes` if the number of rows is wrong.
+        /// The row, counted from 0; `nodes` if the number of rows is wrong.
         row: usize,
-        /// How many there are.
+        /// The given number.
         given: usize,
     },
     /// An impossible number of hops.
     #[error("node {a} is {hops} hops from node {b}; give 0 to itself alone, and the same both ways")]
     BadHops {
-        /// From this node.
+        /// The node of the row.
         a: usize,
-        /// To this one.
+        /// The node of the column.
         b: usize,
-        /// As given.
+        /// The given number of hops.
         hops: u8,
     },
     /// An invalid entry of the timeline.
@@ -127,7 +128,7 @@ pub enum Problem {
     /// Both links and hops, or a link to an unknown node.
     #[error("{0}")]
     BadLinks(String),
-    /// A node that no link reaches.
+    /// A node that cannot be reached through links.
     #[error("node {0} is not linked to node 0; hops between them are missing")]
     Unreachable(usize),
 }

@@ -1,4 +1,4 @@
-//! The speed of a machine's CPUs, and how it may change: the `[frequency]` table and `[[capacity]]` tables.
+//! The speed of a machine's CPUs and how it can change: the `[frequency]` table and `[[capacity]]` tables.
 
 use crate::state::machine::cpu_list::CpuList;
 use crate::state::machine::text::{Text, in_range};
@@ -8,23 +8,23 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use toml::Spanned;
 
-/// `SCX_CPUPERF_ONE`: all of a CPU's performance, or the fastest CPU's capacity.
+/// `SCX_CPUPERF_ONE`: a CPU's full performance, or the capacity of the fastest CPU.
 pub const PERF_ONE: u64 = 1024;
 
 /// The range of a frequency or a capacity, in units of [`PERF_ONE`].
 const PERF: RangeInclusive<u64> = 1..=PERF_ONE;
 
-/// The range of a frequency constant in nanoseconds: up to ten seconds.
+/// The range of a time constant in nanoseconds, up to ten seconds.
 const NS: RangeInclusive<u64> = 0..=10_000_000_000;
 
-/// The properties of a machine's frequencies.
+/// The frequency properties of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
-    /// The lowest frequency, in units of [`PERF_ONE`]; [`PERF_ONE`] itself if the machine has only one.
+    /// The lowest frequency, in units of [`PERF_ONE`]. It is [`PERF_ONE`] if the machine has only one frequency.
     pub least: u64,
-    /// The time from the governor's decision until the CPU reaches its new frequency.
+    /// The time from the governor's decision until the CPU runs at its new frequency.
     pub switch_ns: u64,
-    /// How long after a change the governor changes nothing (`rate_limit_us` of schedutil).
+    /// How long after a change the governor makes no other (`rate_limit_us` of schedutil).
     pub rate_limit_ns: u64,
 }
 
@@ -37,7 +37,7 @@ impl Default for Frequency {
 impl Frequency {
     pub(super) const NAMES: &'static [&'static str] = &["least", "switch_ns", "rate_limit_ns"];
 
-    /// The constant with this name, and its range.
+    /// Returns the constant with this name, and its range.
     pub(super) fn slot(&mut self, name: &str) -> Option<(&mut u64, RangeInclusive<u64>)> {
         match name {
             "least" => Some((&mut self.least, PERF)),
@@ -48,7 +48,7 @@ impl Frequency {
     }
 }
 
-/// One `[[capacity]]` table: CPUs that are slower than the fastest.
+/// A `[[capacity]]` table: CPUs that are slower than the fastest ones.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -60,7 +60,7 @@ pub(super) struct CapacityTable {
     source: Spanned<String>,
 }
 
-/// Every CPU's capacity (`arch_scale_cpu_capacity()`); empty if all are the same.
+/// Returns the capacity of each CPU (`arch_scale_cpu_capacity()`). The list is empty if all are equal.
 pub(super) fn capacities(
     text: Text<'_>,
     tables: &[CapacityTable],

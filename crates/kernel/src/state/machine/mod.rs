@@ -1,7 +1,7 @@
-//! Machines as data: the topology and the constants of a machine, read from a machine file.
+//! Machines: the topology and the constants of a machine, read from a machine file.
 //!
-//! A file is TOML. It gives the topology, either as regular counts or CPU by CPU, and the constants that differ from
-//! the default machine's, each with its source. The repository has examples in `machines/`.
+//! A machine file is TOML. It contains the topology, either as regular counts or CPU by CPU, and the constants that
+//! differ from the default machine's, each with its source. `machines/` in the repository has examples.
 
 mod constant;
 mod constants;
@@ -32,13 +32,13 @@ use keel_abi::Topology;
 use keel_abi::lines::LineCosts;
 use keel_abi::timeline::Happening;
 
-/// The most CPUs that a machine can have.
+/// The maximum number of CPUs that a machine can have.
 pub const MAX_CPUS: u32 = keel_abi::cpuset::MAX_CPUS;
 
-/// The constants of a current server, which apply if a machine file leaves them out.
+/// The constants of a current server, which apply unless a machine file sets them.
 const DEFAULT: &str = include_str!("../../../../../machines/default.toml");
 
-/// The machine files that come with the product: name and text.
+/// The machine files that are built in, as pairs of name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("default", DEFAULT),
     ("biglittle-4", include_str!("../../../../../machines/biglittle-4.toml")),
@@ -63,57 +63,57 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 /// A machine: its topology, its tick and its costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Its name, as printed.
+    /// Its name, as displayed.
     pub name: String,
-    /// Which CPUs share what.
+    /// Which CPUs share a core, a cache or a node.
     pub topology: Topology,
     /// Ticks per second.
     pub hz: u32,
-    /// Whether each CPU ticks at its own moment (`skew_tick`); if not given, [`crate::state::noise`] decides.
+    /// Whether CPUs tick at different times (`skew_tick`). If this is not given, [`crate::state::noise`] decides.
     pub skew_tick: Option<bool>,
-    /// Whether sessions have autogroups, for the fair class (`sched_autogroup_enabled`) and for schedulers that read
+    /// Whether sessions have autogroups (`sched_autogroup_enabled`), for the fair class and for schedulers that read
     /// them.
     pub autogroup: bool,
     /// The cost of each path.
     pub costs: Costs,
-    /// The cost of a scheduler's own instruction, in thousandths of `insn_ps`: 1000, unless its code counts as compiled
-    /// C ([`Machine::policy_insn_ps`]).
+    /// The cost of an instruction of the scheduler, in thousandths of `insn_ps`. It is 1000, unless the code counts as
+    /// compiled C ([`Machine::policy_insn_ps`]).
     pub policy_per_mille: u16,
-    /// The costs of moving cache lines.
+    /// The costs of transferring cache lines.
     pub lines: LineCosts,
     /// Its frequencies.
     pub frequency: Frequency,
-    /// Rules of its kernel's real-time class.
+    /// The rules of its kernel's real-time class.
     pub realtime: Realtime,
-    /// Each CPU's capacity, in units of [`PERF_ONE`]; empty if all are equally fast.
+    /// Each CPU's capacity, in units of [`PERF_ONE`]. Empty if all are equal.
     pub capacity: Vec<u16>,
-    /// The power of its CPUs at each frequency; empty without an energy model.
+    /// The power of its CPUs at each frequency. Empty without an energy model.
     pub energy: Vec<EnergyDomain>,
-    /// CPUs that go on- and offline, regardless of the workload.
+    /// The CPUs that go online and offline regardless of the workload.
     pub timeline: Vec<Happening>,
 }
 
 impl Machine {
-    /// The cost of an instruction of the scheduler's callbacks, in picoseconds.
+    /// Returns the cost of an instruction of the scheduler's callbacks, in picoseconds.
     #[inline]
     pub fn policy_insn_ps(&self) -> u64 {
         self.costs.insn_ps * u64::from(self.policy_per_mille) / 1000
     }
 
-    /// Reads a machine file's text.
+    /// Parses the text of a machine file.
     pub fn parse(text: &str) -> Result<Self, MachineError> {
         let base = read::parse(DEFAULT, None).expect("the default machine's file is right");
         read::parse(text, Some(&base))
     }
 
-    /// The built-in machine with this name.
+    /// Returns the built-in machine with this name.
     pub fn built_in(name: &str) -> Option<Self> {
         let (_, text) = BUILT_IN.iter().find(|(n, _)| *n == name)?;
         Some(Self::parse(text).expect("machine files of the product are right"))
     }
 
-    /// A current server with `cpus` CPUs: no SMT, eight CPUs per cache, 64 per node, any two nodes one hop apart.
-    /// Panics if `cpus` is 0 or more than [`MAX_CPUS`].
+    /// Creates a current server with `cpus` CPUs: no SMT, eight CPUs per LLC, 64 per node, and one hop between any two
+    /// nodes. Panics if `cpus` is 0 or more than [`MAX_CPUS`].
     pub fn of_cpus(cpus: u32) -> Self {
         assert!((1..=MAX_CPUS).contains(&cpus), "1 to {MAX_CPUS} CPUs");
         let base = read::parse(DEFAULT, None).expect("the default machine's file is right");

@@ -1,4 +1,4 @@
-//! Converts a machine file's TOML text to a machine.
+//! Converts the TOML text of a machine file to a machine.
 
 use crate::state::cost::Costs;
 use crate::state::machine::constant::Constant;
@@ -16,7 +16,7 @@ use toml::Spanned;
 /// The range of ticks per second.
 const HZ: RangeInclusive<u64> = 1..=10_000;
 
-/// The range of a cache line's cost in picoseconds: up to a millisecond.
+/// The range of the cost of a cache-line transfer in picoseconds, up to a millisecond.
 pub(super) const LINE_PS: RangeInclusive<u64> = 0..=1_000_000_000;
 
 #[derive(Deserialize)]
@@ -47,11 +47,11 @@ struct File {
 
 type Constants = BTreeMap<Spanned<String>, Constant>;
 
-/// Reads a file. Constants that it leaves out come from `base`; without `base` it may leave out none.
+/// Parses a file. Constants that are missing come from `base`. Without `base`, none may be missing.
 pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, MachineError> {
     let text = Text(source);
     let file: File = toml::from_str(source).map_err(|error| {
-        // The rest of the TOML reader's message is a drawing of the line.
+        // The rest of the TOML parser's message is a drawing of the line.
         let said = error.message().lines().collect::<Vec<_>>().join(", ");
         text.error(error.span().unwrap_or_default(), "", Problem::Syntax(said))
     })?;
@@ -96,7 +96,7 @@ pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, Mac
     })
 }
 
-/// Sets a table's constants.
+/// Sets the constants of a table.
 fn apply(
     text: Text<'_>,
     table: &str,
@@ -138,7 +138,7 @@ fn set((slot, range): (&mut u64, RangeInclusive<u64>), value: u64) -> Option<Res
 pub(super) const LINE_NAMES: &[&str] =
     &["bytes", "smt_ps", "llc_ps", "node_ps", "hop_ps", "more_hops_ps", "memory_ps", "tasks_held"];
 
-/// The constant with this name, and its range.
+/// Returns the constant with this name, and its range.
 pub(super) fn line_slot<'a>(
     lines: &'a mut LineCosts,
     name: &str,

@@ -1,4 +1,4 @@
-//! The rules of the real-time class that a machine's kernel has: the `[realtime]` table.
+//! The rules of the real-time class in a machine's kernel: the `[realtime]` table.
 
 use crate::state::machine::MachineError;
 use crate::state::machine::text::{Text, in_range};
@@ -7,56 +7,57 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use toml::Spanned;
 
-/// When a waking real-time task looks for another CPU than the one it was on.
+/// When a waking real-time task looks for a CPU other than its previous one.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum WakeupRule {
-    /// If any real-time task runs there, so that that task keeps its caches (Linux up to 2.6.36).
+    /// If any real-time task runs there, so that the running task keeps its caches (Linux up to 2.6.36).
     Before,
     /// If a more urgent task runs there, as in Rostedt's change of September 2010.
     Posted,
-    /// If a task runs there that is at least as urgent, or may run nowhere else: the current rule (since 3.2).
+    /// If a task runs there that is at least as urgent, or that may not run elsewhere. This is the current rule (since
+    /// 3.2).
     #[default]
     After,
 }
 
-/// How a CPU that drops to something less urgent gets waiting tasks from elsewhere.
+/// How a CPU whose priority drops gets waiting tasks from other CPUs.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pull {
-    /// It takes the other runqueues' locks, and the tasks (Linux up to 4.0, and later without `RT_PUSH_IPI`).
+    /// It takes the other runqueues' locks, and pulls the tasks (Linux up to 4.0, and later without `RT_PUSH_IPI`).
     Take,
-    /// It asks the overloaded CPUs one by one to push (`RT_PUSH_IPI`).
+    /// It asks the overloaded CPUs, one by one, to push their tasks (`RT_PUSH_IPI`).
     #[default]
     Ask,
 }
 
-/// How much of a CPU real-time tasks may have in each period (`sched_rt_runtime_us`, `sched_rt_period_us`). For kernels
+/// How much of each CPU real-time tasks can use per period (`sched_rt_runtime_us`, `sched_rt_period_us`), in kernels
 /// before 6.12, which have no deadline servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
-    /// `runtime_us`; at most the period, which means no limit.
+    /// `runtime_us`: at most the period. If it equals the period, there is no limit.
     pub runtime: Span,
     /// `period_us`.
     pub period: Span,
-    /// `spares_boosted`: a CPU with a runnable task that has inherited its priority is not throttled. Only kernels with
-    /// `RT_GROUP_SCHED` do this (`rt_nr_boosted`).
+    /// `spares_boosted`: whether a CPU is exempt while it has a runnable task with an inherited priority. Only kernels
+    /// with `RT_GROUP_SCHED` do this (`rt_nr_boosted`).
     pub spares_boosted: bool,
 }
 
-/// The rules of a machine's real-time class; the current kernel's by default.
+/// The rules of a machine's real-time class. The default is the current kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Realtime {
     /// `wakeup`.
     pub wakeup: WakeupRule,
     /// `pull`.
     pub pull: Pull,
-    /// `spin`: the first waiter of a mutex with priority inheritance spins while the owner runs (since 5.15).
+    /// `spin`: whether the first waiter of a mutex with priority inheritance spins while the owner runs (since 5.15).
     pub spin: bool,
-    /// `throttle`; without it deadline servers keep real-time tasks from starving others.
+    /// `throttle`: without it, deadline servers keep real-time tasks from starving others.
     pub throttle: Option<Throttle>,
-    /// `watchdog_ms`: how often each CPU's watchdog thread runs for a moment, above all other real-time tasks (2.6.36
-    /// to 4.18, kernel/watchdog.c); `None` for kernels whose watchdog has no thread.
+    /// `watchdog_ms`: how often the watchdog thread of each CPU runs briefly, above all other real-time tasks (2.6.36
+    /// to 4.18, kernel/watchdog.c). `None` for kernels whose watchdog has no thread.
     pub watchdog: Option<Span>,
 }
 
@@ -66,7 +67,7 @@ impl Default for Realtime {
     }
 }
 
-/// `[realtime]` as in the file.
+/// The `[realtime]` table of the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a [realtime] table: wakeup = \"after\", pull = \"ask\"")]
 pub(super) struct Table {
@@ -86,14 +87,14 @@ struct ThrottleTable {
     spares_boosted: bool,
 }
 
-/// The range of a period in microseconds: up to the kernel's maximum, and at least what ticks can resolve (the kernel's
-/// own minimum is 1).
+/// The range of a period in microseconds, from what ticks can resolve (the kernel's own minimum is 1) to the kernel's
+/// maximum.
 const PERIOD_US: RangeInclusive<u64> = 1000..=i32::MAX as u64;
 
-/// The watchdog's period in milliseconds: the kernel counts it in seconds, and its longest is a day.
+/// The range of the watchdog's period in milliseconds. The kernel counts it in seconds, up to a day.
 const WATCHDOG_MS: RangeInclusive<u64> = 1..=86_400_000;
 
-/// The rules that a table gives, with defaults for the rest.
+/// Returns the rules that a table sets, with defaults for the rest.
 pub(super) fn read(text: Text<'_>, table: &Table) -> Result<Realtime, MachineError> {
     let throttle = table.throttle.as_ref().map(|table| table.read(text)).transpose()?;
     let spin = table.spin.unwrap_or(Realtime::default().spin);

@@ -1,22 +1,22 @@
-//! Regular topologies, given by counts of nodes, caches per node, cores per cache and threads per core.
+//! Regular topologies, defined by the numbers of nodes, caches per node, cores per cache and threads per core.
 
 use keel_abi::topology::Place;
 use keel_abi::{CoreId, LlcId, NodeId, Topology};
 
-/// CPUs under one last-level cache of a current server.
+/// The number of CPUs per LLC of a current server.
 const CPUS_PER_LLC: u32 = 8;
 
-/// CPUs on one of its nodes.
+/// The number of CPUs per node of a current server.
 const CPUS_PER_NODE: u32 = 64;
 
-/// A regular topology; the counts are at least 1, and their product has been checked.
+/// A regular topology. The numbers are at least 1, and their product has been checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Regular {
     pub(super) nodes: u32,
     pub(super) llcs: u32,
     pub(super) cores: u32,
     pub(super) threads: u32,
-    /// All first threads are numbered before all second ones, as by most firmware.
+    /// Whether all first threads are numbered before all second ones, as most firmware does.
     pub(super) threads_last: bool,
 }
 
@@ -35,7 +35,7 @@ impl Regular {
     }
 }
 
-/// A current server; its last cache and node may be smaller.
+/// Returns the topology of a current server, whose last LLC and node may be smaller than the others.
 pub(super) fn server(cpus: u32) -> Topology {
     let place =
         |cpu| Place { core: CoreId(cpu), llc: LlcId(cpu / CPUS_PER_LLC), node: NodeId(cpu / CPUS_PER_NODE) };
@@ -43,7 +43,7 @@ pub(super) fn server(cpus: u32) -> Topology {
     Topology::new((0..cpus).map(place).collect(), one_hop(nodes))
 }
 
-/// Any two nodes are one hop apart.
+/// Returns the hops of nodes of which any two are one hop apart.
 pub(super) fn one_hop(nodes: usize) -> Vec<Vec<u8>> {
     (0..nodes).map(|a| (0..nodes).map(|b| u8::from(a != b)).collect()).collect()
 }

@@ -1,4 +1,4 @@
-//! A machine file's topology: regular counts, or nodes with their lists of CPUs; and hops.
+//! Reads the topology of a machine file: regular counts, or nodes with their lists of CPUs, and the hops between nodes.
 
 use crate::state::machine::cpu_list::CpuList;
 use crate::state::machine::regular::{Regular, one_hop};
@@ -28,7 +28,7 @@ pub(super) struct RegularTable {
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 enum Numbering {
-    /// A core's threads have neighbouring numbers.
+    /// The threads of a core have consecutive numbers.
     Adjacent,
     /// All first threads come before all second ones.
     ThreadsLast,
@@ -42,7 +42,7 @@ pub(super) struct NodeTable {
     cores: Option<Vec<Spanned<CpuList>>>,
 }
 
-/// The topology that a file's tables describe.
+/// Returns the topology that a file's tables describe.
 pub(super) fn read(
     text: Text<'_>,
     table: Option<Spanned<RegularTable>>,
@@ -82,7 +82,8 @@ fn regular_places(text: Text<'_>, table: &Spanned<RegularTable>) -> Result<Vec<P
     }
 }
 
-/// CPUs placed so far: of all nodes, each CPU's cache and core in the order of the file.
+/// The CPUs placed so far, with the node, cache and core of each. Caches and cores are numbered in the order of the
+/// file.
 #[derive(Default)]
 struct Explicit {
     node: Vec<Option<u32>>,
@@ -194,7 +195,7 @@ fn within(
     Err(Problem::Outside { cpus: outside, place, outer: outer_place })
 }
 
-/// Hops as given, or counted along links, or one between any two nodes.
+/// Returns the hops: as given, counted along links, or one between any two nodes.
 fn read_hops(
     text: Text<'_>,
     table: Option<&RegularTable>,
@@ -232,7 +233,7 @@ fn check_hops(hops: &[Vec<u8>], nodes: usize) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The fewest links between any two nodes, by a breadth-first search from each.
+/// Returns the smallest number of links between any two nodes, by a breadth-first search from each node.
 fn hops_along(links: &[[usize; 2]], nodes: usize) -> Result<Vec<Vec<u8>>, Problem> {
     let mut neighbours = vec![Vec::new(); nodes];
     for &[a, b] in links {

@@ -6,7 +6,7 @@ fn error(text: &str) -> String {
     Machine::parse(text).expect_err("a machine file with a fault").to_string()
 }
 
-/// Checks the error for a file with `rest` after its name.
+/// Checks the error for a file that has `rest` after its name.
 fn check(rest: &str, expected: &str) {
     assert_eq!(error(&format!("name = 'm'\n{rest}")), expected, "{rest}");
 }

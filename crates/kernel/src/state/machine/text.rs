@@ -1,14 +1,14 @@
-//! The position of an error in a machine file's text.
+//! Locates errors in the text of a machine file.
 
 use super::{MachineError, Problem};
 use std::ops::{Range, RangeInclusive};
 
-/// A file's text, to locate errors.
+/// The text of a file.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a>(pub(super) &'a str);
 
 impl Text<'_> {
-    /// An error at a place in the text.
+    /// Creates an error at a place in the text.
     pub(super) fn error(self, at: Range<usize>, field: impl Into<String>, problem: Problem) -> MachineError {
         let before = self.0.as_bytes().iter().take(at.start);
         MachineError { line: 1 + before.filter(|&&b| b == b'\n').count(), field: field.into(), problem }

@@ -1,4 +1,4 @@
-//! A machine's own hotplug: its `[[timeline]]` tables.
+//! Reads a machine's own hotplug timeline: `[[timeline]]` tables.
 
 use crate::state::machine::cpu_list::CpuList;
 use crate::state::machine::text::Text;
@@ -8,10 +8,10 @@ use keel_abi::{CpuId, CpuSet, Span, Topology};
 use serde::Deserialize;
 use toml::Spanned;
 
-/// The longest time in microseconds, as in workload files.
+/// The maximum time in microseconds, as in workload files.
 const MOST_US: u64 = i32::MAX as u64;
 
-/// An entry; times in microseconds.
+/// A timeline entry. Times are in microseconds.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a [[timeline]] table: at = 100000, offline = \"2-3\"")]
 pub(crate) struct Entry {
@@ -22,7 +22,7 @@ pub(crate) struct Entry {
     online: Option<Spanned<CpuList>>,
 }
 
-/// The machine's timeline.
+/// Reads the machine's timeline.
 pub(super) fn read(
     text: Text<'_>,
     entries: &[Spanned<Entry>],

@@ -1,10 +1,10 @@
-//! Values of a script: each leaves one number on the stack.
+//! Compiles the values of a script. Each leaves one number on the stack.
 
 use super::{Compiler, KEYWORDS, Wrong};
 use crate::companion::code::{Call, Op, Two};
 use crate::companion::tokens::Token;
 
-/// Operators, the weakest first.
+/// Operators by precedence, the lowest first.
 const LEVELS: &[&[(&str, Two)]] = &[
     &[("==", Two::Equal), ("!=", Two::Differ)],
     &[("<", Two::Less), ("<=", Two::LessOrEqual), (">", Two::Greater), (">=", Two::GreaterOrEqual)],
@@ -15,17 +15,17 @@ const LEVELS: &[&[(&str, Two)]] = &[
     &[("*", Two::Mul), ("/", Two::Div), ("%", Two::Rem)],
 ];
 
-/// What scripts may call.
+/// The functions that scripts can call.
 const FUNCTIONS: &str =
     "take, put, get, delete, insert, insert_before, first, rank, remove, count, min, max, now, print";
 
 impl Compiler<'_> {
-    /// A value, left on the stack: true and false are 1 and 0.
+    /// Compiles a value, which is left on the stack. True and false are 1 and 0.
     pub(super) fn value(&mut self) -> Result<(), Wrong> {
         self.deeper()?;
         self.both()?;
         while self.takes("||") {
-            // Whatever is not 0 is true.
+            // Anything other than 0 is true.
             self.program.ops.extend([Op::Not, Op::Not, Op::Again, Op::Not]);
             let over = self.emit(Op::JumpIfZero(0));
             self.emit(Op::Drop);
@@ -112,7 +112,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The operand of a sign before it.
+    /// Compiles the operand of a sign.
     fn inner(&mut self) -> Result<(), Wrong> {
         self.deeper()?;
         self.single()?;
