@@ -105,7 +105,7 @@ impl<E: Engine> Sim<E> {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Hotplugged { online });
         }
-        self.k.this_cpu().leaving = true;
+        self.k.this_cpu().errands.set_leaving(true);
         let curr = self.k.this_cpu().curr;
         // A task in a spell stays until it is over, as each pick sees.
         if curr.is_idle() || self.k.tasks[curr].migration_disabled > 0 {
@@ -124,7 +124,7 @@ impl<E: Engine> Sim<E> {
         }
         let cpu = self.k.this_cpu();
         let vacated = cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle();
-        if vacated && cpu.lock.waiters.is_empty() && cpu.inbox.is_empty() {
+        if vacated && cpu.lock.waiters.is_empty() && !cpu.errands.has_irq() {
             self.k.switch_off(self.vm.world(), c);
             self.k.move_deferrable(c, BOOT_CPU);
             self.k.hotplug_done(c);

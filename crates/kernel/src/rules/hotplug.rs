@@ -39,7 +39,8 @@ impl Kernel {
     /// `set_cpu_online()`, off. The stopper was the last to run there, so the CPU counts as idle, as in the kernel.
     pub(crate) fn switch_off<W: World>(&mut self, world: &mut W, c: CpuId) {
         let cpu = self.this_cpu();
-        (cpu.alive, cpu.leaving) = (false, false);
+        cpu.alive = false;
+        cpu.errands.set_leaving(false);
         cpu.tick_at = Instant::NEVER;
         cpu.need_resched = false;
         cpu.hrtick_at = keel_abi::Instant::NEVER;

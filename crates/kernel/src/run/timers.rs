@@ -18,7 +18,7 @@ impl Kernel {
         };
         let c = self.alive_or_boot(c);
         let cpu = self.cpu(c);
-        cpu.inbox.push_back(irq);
+        cpu.errands.add_irq(irq);
         (cpu.in_user && self.queue.takes_cpu(c, at)).then_some(c)
     }
 

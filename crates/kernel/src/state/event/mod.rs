@@ -34,6 +34,7 @@ pub struct EventQueue {
     cpus: Tournament,
     /// When the very first event is due, or the horizon: read far more often than it changes.
     next_at: Instant,
+    /// At most [`MAX_INSTANT`].
     horizon: Instant,
 }
 
@@ -44,8 +45,8 @@ impl EventQueue {
         Self {
             timers: Wheel::default(),
             cpus: Tournament::new(cpus),
-            next_at: Instant::NEVER,
-            horizon: Instant::NEVER,
+            next_at: MAX_INSTANT,
+            horizon: MAX_INSTANT,
         }
     }
 
@@ -101,22 +102,24 @@ impl EventQueue {
         }
     }
 
-    /// Sets the horizon that no CPU passes for now: [`EventQueue::peek`] returns nothing later.
+    /// Sets the horizon that no CPU passes for now, and beyond which no event is taken.
     pub fn set_horizon(&mut self, horizon: Instant) {
-        self.horizon = horizon;
+        self.horizon = horizon.min(MAX_INSTANT);
         self.note();
     }
 
     /// When the next event is due, regardless of the horizon; [`Instant::NEVER`] if there is none.
-    #[inline]
     pub fn next_due(&self) -> Instant {
-        self.timers.next_at().min(self.cpus.next_at())
+        match self.timers.next_at().min(self.cpus.next_at()) {
+            due if due <= MAX_INSTANT => due,
+            _ => Instant::NEVER,
+        }
     }
 
-    /// When the next event is due, or the horizon if that comes first, or [`Instant::NEVER`].
+    /// Is `at` before everything that is due, and before the horizon?
     #[inline]
-    pub fn peek(&self) -> Instant {
-        self.next_at
+    pub fn is_before_all(&self, at: Instant) -> bool {
+        at < self.next_at
     }
 
     /// Does a step of `cpu` at `at` come before everything that is due? Nothing happens beyond the horizon. The order
@@ -135,7 +138,7 @@ impl EventQueue {
 
     #[inline]
     fn note(&mut self) {
-        self.next_at = self.next_due().min(self.horizon);
+        self.next_at = self.timers.next_at().min(self.cpus.next_at()).min(self.horizon);
     }
 
     /// The next event, without taking it.
@@ -145,17 +148,23 @@ impl EventQueue {
         if timer_at <= cpu_at {
             self.timers.first().map(|(at, timer)| (at, Source::Timer(timer)))
         } else {
-            Some((cpu_at, Source::Cpu(self.cpus.next_cpu())))
+            (cpu_at <= MAX_INSTANT).then(|| (cpu_at, Source::Cpu(self.cpus.next_cpu())))
         }
     }
 
-    /// Takes the next event.
+    /// Takes the next event, if one is due by the horizon.
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, Source)> {
         let (timer_at, cpu_at) = (self.timers.next_at(), self.cpus.next_at());
         let popped = if timer_at <= cpu_at {
+            if timer_at > self.horizon {
+                return None;
+            }
             self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)))
         } else {
+            if cpu_at > self.horizon {
+                return None;
+            }
             Some((cpu_at, Source::Cpu(self.cpus.take_first())))
         };
         self.note();
