@@ -396,12 +396,11 @@ impl Kernel {
     /// The CPU that takes a step reschedules when it has done that.
     #[inline]
     pub(crate) fn resched_here(&mut self) {
-        let at = self.moment();
         let cpu = self.this_cpu();
         let is_asked = cpu.need_resched && cpu.resched_at != Instant::NEVER;
         if !is_asked && cpu.alive {
             cpu.need_resched = true;
-            cpu.resched_at = at;
+            cpu.resched_at = cpu.clock;
         }
     }
 
