@@ -47,6 +47,17 @@ use keel_abi::bpf::Engine;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
+/// What a CPU does next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It takes its next step.
+    Step,
+    /// It calls an `ops.dequeue` that is owed.
+    Dequeue,
+    /// It waits, as another event is due before that or somebody has the lock that it asked for.
+    Others,
+}
+
 impl<E: Engine> Sim<E> {
     /// Continues with `step`, which is the step of `frame`, if the loop would return to it at once; otherwise leaves
     /// the frame for later. Most frames never reach the stack this way.
@@ -91,13 +102,46 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// Adds the costs of the last step to the running CPU's clock. May it take the next step? Not if another event is
-    /// due before that, and not while it waits for a lock.
+    /// Adds the costs of the last step to the running CPU's clock. What does it do next?
     #[inline(always)]
-    pub(crate) fn comes_next(&mut self) -> bool {
-        if !self.cpus.this_cpu.pauses.is_empty() && !self.may_step() {
-            return false;
+    pub(crate) fn comes_next(&mut self) -> Next {
+        if !self.cpus.this_cpu.pauses.is_empty() {
+            return self.comes_next_unless_paused();
         }
+        if self.catches_up() { Next::Step } else { Next::Others }
+    }
+
+    /// The same after a step, when its clock is not behind `now`.
+    #[inline(always)]
+    pub(crate) fn stays_next(&mut self) -> Next {
+        if !self.cpus.this_cpu.pauses.is_empty() {
+            return self.comes_next_unless_paused();
+        }
+        if self.is_first() { Next::Step } else { Next::Others }
+    }
+
+    /// The same for a CPU that has reasons to pause.
+    #[cold]
+    #[inline(never)]
+    fn comes_next_unless_paused(&mut self) -> Next {
+        let pauses = &self.cpus.this_cpu.pauses;
+        if pauses.is_parked() {
+            return Next::Others;
+        }
+        if pauses.takes_turns() {
+            self.wait_for_turns(self.cpus.at_hand());
+        }
+        match self.catches_up() {
+            true if self.cpus.this_cpu.pauses.owes_dequeue() => Next::Dequeue,
+            true => Next::Step,
+            false => Next::Others,
+        }
+    }
+
+    /// Adds the costs of the last step to the running CPU's clock. Is nothing else due before that? Then time has
+    /// come at least as far as it was.
+    #[inline(always)]
+    fn catches_up(&mut self) -> bool {
         let (c, now) = (self.cpus.at_hand(), self.now);
         let cpu = &mut *self.cpus.this_cpu;
         cpu.settle_costs();
@@ -107,12 +151,6 @@ impl Kernel {
             self.now = cpu.clock;
         }
         comes_first
-    }
-
-    /// The same after a step, when its clock is not behind `now`.
-    #[inline(always)]
-    pub(crate) fn stays_next(&mut self) -> bool {
-        (self.cpus.this_cpu.pauses.is_empty() || self.may_step()) && self.is_first()
     }
 
     /// The same in the middle of a path, for a CPU that waits for no lock. If it has to do something else before the
@@ -136,19 +174,7 @@ impl Kernel {
         is_first
     }
 
-    /// May a CPU that has reasons to pause take its next step if it comes first?
-    #[cold]
-    #[inline(never)]
-    fn may_step(&mut self) -> bool {
-        let pauses = &self.cpus.this_cpu.pauses;
-        let is_free = !pauses.is_parked();
-        if is_free && pauses.takes_turns() {
-            self.wait_for_turns(self.cpus.at_hand());
-        }
-        is_free
-    }
-
-    /// May it go on in the middle of a path?
+    /// May a CPU that has reasons to pause go on in the middle of a path?
     #[cold]
     #[inline(never)]
     fn may_go_on(&mut self) -> bool {

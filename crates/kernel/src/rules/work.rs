@@ -134,9 +134,9 @@ fn stop(cpu: &mut Cpu, tasks: &mut Tasks, counters: &mut Counters, at: Instant) 
     let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
     task.own.user += match doing {
         Doing::Work(left) => {
-            let before = *left;
-            *left = if cpu.work_done_at <= at { Span::ZERO } else { left.saturating_sub(done) };
-            before.saturating_sub(*left)
+            let done = if cpu.work_done_at <= at { *left } else { done.min(*left) };
+            *left = *left - done;
+            done
         }
         Doing::Until(_) if task.own.runs_for => Span::ZERO,
         _ => done,

@@ -6,6 +6,7 @@
 
 use crate::paths::duty::Duty;
 use crate::paths::sim::Sim;
+use crate::paths::suspend::Next;
 use crate::run::step::Step;
 use crate::state::companion::{Beside, add_specs};
 use crate::state::cost::lock::{LockName, LockUse};
@@ -38,14 +39,13 @@ pub enum State {
     Detached,
 }
 
-/// How a CPU has left the kernel.
+/// Has a CPU left the kernel?
 enum Left {
+    NotYet,
     /// Its next event is in the queue.
     ForLater,
     /// It is in user mode until this moment, which comes before everything else.
     Until(Instant),
-    /// It has not: its task continues its program at once, before everything else.
-    ToAct,
 }
 
 impl<E: Engine> Sim<E> {
@@ -288,34 +288,42 @@ impl<E: Engine> Sim<E> {
     /// not go through the queue.
     #[inline(always)]
     fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>) -> Option<Instant> {
-        let mut is_next = self.k.comes_next();
-        while is_next {
-            if self.k.this_cpu().pauses.owes_dequeue() {
+        let mut next = self.k.comes_next();
+        while next != Next::Others {
+            if next == Next::Dequeue {
                 self.k.this_cpu().stack.extend(duty.take().and_then(Duty::frame));
                 self.run_pending_dequeues(c);
             } else {
-                let first = match duty.take() {
-                    Some(duty) => Step::Begins(duty),
-                    None => self.step(c),
-                };
-                match first {
-                    Step::Taken => {}
-                    Step::Begins(duty) => self.fulfil(c, duty),
-                    Step::None => match self.duty() {
-                        Some(duty) => self.fulfil(c, duty),
-                        None => match self.leave_kernel(c) {
-                            Left::ForLater => return None,
-                            Left::Until(at) => return Some(at),
-                            Left::ToAct => self.go_on(c),
-                        },
-                    },
+                match self.advance(c, duty.take()) {
+                    Left::NotYet => {}
+                    Left::ForLater => return None,
+                    Left::Until(at) => return Some(at),
                 }
             }
-            is_next = self.k.stays_next();
+            next = self.k.stays_next();
         }
         self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
         self.hold_up(c);
         None
+    }
+
+    /// Fulfils the CPU's duty, or takes its next step. If it has none of either, it leaves the kernel.
+    #[inline(always)]
+    fn advance(&mut self, c: CpuId, duty: Option<Duty>) -> Left {
+        let first = match duty {
+            Some(duty) => Step::Begins(duty),
+            None => self.step(c),
+        };
+        let duty = match first {
+            Step::Taken => return Left::NotYet,
+            Step::Begins(duty) => duty,
+            Step::None => match self.duty() {
+                Some(duty) => duty,
+                None => return self.leave_kernel(c),
+            },
+        };
+        self.fulfil(c, duty);
+        Left::NotYet
     }
 
     /// Carries out the CPU's duty.
@@ -359,7 +367,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Back to user mode or idle: when is the CPU's next event?
+    /// Back to user mode or idle: when is the CPU's next event? A task that is between steps continues its program at
+    /// once, if nothing else comes first.
     #[inline(always)]
     fn leave_kernel(&mut self, c: CpuId) -> Left {
         self.k.start_working(c);
@@ -368,7 +377,8 @@ impl<E: Engine> Sim<E> {
         if self.k.queue.is_before_all(at) && self.goes_straight() {
             let cpu = &mut *self.k.cpus.this_cpu;
             if at == cpu.clock && cpu.pauses.is_empty() {
-                return Left::ToAct;
+                self.go_on(c);
+                return Left::NotYet;
             }
             cpu.in_user = true;
             return Left::Until(at);

@@ -9,7 +9,7 @@ use crate::state::bpf::timer::Timers;
 use crate::state::cgroup::Cgroups;
 use crate::state::cost::lock::VirtualLock;
 use crate::state::cost::{Bus, KernelLines, Turns};
-use crate::state::cpu::{Caller, Cpu, Irq};
+use crate::state::cpu::{Caller, Cpu, Irq, after_ps};
 use crate::state::cpus::Cpus;
 use crate::state::domains::Domains;
 use crate::state::event::EventQueue;
@@ -280,7 +280,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn moment(&self) -> Instant {
         let me = &self.cpus.this_cpu;
-        me.clock + Span::from_ns(me.spent_ps / 1000)
+        after_ps(me.clock, me.spent_ps)
     }
 
     /// Waits, by reservation, for a runqueue's lock that `c` takes and releases within a step. If the holder is

@@ -46,7 +46,7 @@ const FORK_WAITS_NS: u64 = 1000;
 
 impl<E: Engine> Sim<E> {
     /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
         let now = self.k.this_cpu().clock;
         let began = &mut self.k.task(task).began;

@@ -18,6 +18,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// The current task of `c`, which has nothing else to do, continues its program if its work is done.
+    #[inline(never)]
     pub(crate) fn go_on(&mut self, c: CpuId) {
         let (curr, now) = (self.k.this_cpu().curr, self.k.this_cpu().clock);
         let t = self.k.task(curr);
