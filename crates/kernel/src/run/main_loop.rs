@@ -384,7 +384,7 @@ impl<E: Engine> Sim<E> {
             return Left::Until(at);
         }
         self.k.this_cpu().in_user = true;
-        self.k.queue.set_cpu(c, at);
+        self.k.queue.return_cpu(c, at);
         Left::ForLater
     }
 

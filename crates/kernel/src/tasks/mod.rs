@@ -48,9 +48,6 @@ impl<E: Engine> Sim<E> {
     /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
     #[inline(always)]
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
-        let now = self.k.this_cpu().clock;
-        let began = &mut self.k.task(task).began;
-        *began = now.min(*began);
         self.k.counters.programs_went_on += 1;
         let tells = self.k.out.wants(Class::ACTS);
         let mut left = FREE_STEPS;

@@ -32,6 +32,7 @@ impl<E: Engine> Sim<E> {
             Doing::Spin(mutex) => self.spin_again(curr, mutex),
             _ => {
                 t.doing = Doing::Steps;
+                t.began = t.began.min(now);
                 self.take_steps(c, curr);
             }
         }

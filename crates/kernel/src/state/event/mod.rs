@@ -57,12 +57,19 @@ impl EventQueue {
         self.note();
     }
 
-    /// Sets the event of `cpu`, which has none and is in the middle of a kernel path: it is due soon.
+    /// Sets the event of `cpu`, which has none. The next event is taken right afterwards: until then,
+    /// [`EventQueue::comes_first`] does not know of it.
+    #[inline]
+    pub fn return_cpu(&mut self, cpu: CpuId, at: Instant) {
+        debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
+        self.cpus.set(cpu, at);
+    }
+
+    /// The same for a CPU that is in the middle of a kernel path: it is due soon.
     #[inline]
     pub fn hold_cpu(&mut self, cpu: CpuId, at: Instant) {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
         self.cpus.hold(cpu, at);
-        self.note();
     }
 
     /// Sets the event of `cpu`, which is not later than its previous one. If it would be the next of all, it is taken
@@ -158,17 +165,23 @@ impl EventQueue {
         let (timer_at, cpu_at) = (self.timers.next_at(), self.cpus.next_at());
         let popped = if timer_at <= cpu_at {
             if timer_at > self.horizon {
-                return None;
+                return self.pop_nothing();
             }
             self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)))
         } else {
             if cpu_at > self.horizon {
-                return None;
+                return self.pop_nothing();
             }
             Some((cpu_at, Source::Cpu(self.cpus.take_first())))
         };
         self.note();
         popped
+    }
+
+    #[cold]
+    fn pop_nothing(&mut self) -> Option<(Instant, Source)> {
+        self.note();
+        None
     }
 
     /// The number of pending timer expiries.

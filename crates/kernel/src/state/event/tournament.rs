@@ -95,7 +95,7 @@ impl Tournament {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn hold_in_list(&mut self, cpu: CpuId, key: u64) {
         if self.held.adds(cpu, key) {
             self.winner = self.winner.min(key);
@@ -146,7 +146,7 @@ impl Tournament {
         cpu
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn take_from_rounds(&mut self, cpu: CpuId) {
         if self.winner == self.held.first() {
             self.held.take_first(cpu);
@@ -156,6 +156,7 @@ impl Tournament {
         self.winner = self.of_final.min(self.held.first());
     }
 
+    #[inline(never)]
     fn take_from_final(&mut self, cpu: CpuId) {
         let (mut key, mut place) = (NEVER, self.cpus + cpu.index() - 1);
         loop {
@@ -195,7 +196,7 @@ impl Tournament {
         self.winner = self.of_final.min(self.held.first());
     }
 
-    #[inline]
+    #[inline(never)]
     fn play_rounds(&mut self, cpu: CpuId, key: u64) {
         let (mut key, mut place) = (key, self.cpus + cpu.index() - 1);
         while place >= LANES {

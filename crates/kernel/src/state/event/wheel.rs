@@ -17,6 +17,9 @@ const WORDS: usize = BUCKETS / 64;
 
 const TOPS: usize = WORDS / 64;
 
+/// Later than any bucket.
+const NO_BUCKET: u64 = u64::MAX;
+
 /// No node.
 const NONE: u32 = u32::MAX;
 
@@ -47,7 +50,7 @@ pub(super) struct Wheel {
     tops: [u64; TOPS],
     /// The bucket of the last timer that was taken: all buckets of the wheel are numbered from here.
     floor: u64,
-    /// The earliest non-empty bucket.
+    /// The earliest non-empty bucket; [`NO_BUCKET`] if all are empty.
     current: u64,
     /// The first timer of that bucket; [`NOTHING`] only if all buckets are empty.
     first: Due,
@@ -71,7 +74,7 @@ impl Default for Wheel {
             words: boxed(0),
             tops: [0; TOPS],
             floor: 0,
-            current: 0,
+            current: NO_BUCKET,
             first: NOTHING,
             rest: Vec::new(),
             far: BinaryHeap::new(),
@@ -123,21 +126,28 @@ impl Wheel {
         let due = Due { at, id };
         // A timer that is already late joins the earliest possible bucket.
         let bucket = (at.as_ns() >> BUCKET_BITS).max(self.floor);
+        if bucket > self.current && bucket - self.floor < BUCKETS as u64 {
+            self.link(bucket, due);
+        } else {
+            self.push_rarely(bucket, due);
+        }
+    }
+
+    /// Adds a timer that belongs to the open bucket, or before it, or not into the wheel.
+    #[inline(never)]
+    fn push_rarely(&mut self, bucket: u64, due: Due) {
         if bucket - self.floor >= BUCKETS as u64 {
             self.far.push(Reverse(due));
-            self.far_at = self.far_at.min(at);
-        } else if self.first == NOTHING {
-            self.current = bucket;
-            self.first = due;
-        } else if bucket > self.current {
-            self.link(bucket, due);
+            self.far_at = self.far_at.min(due.at);
         } else if bucket == self.current {
             let later = due.max(self.first);
             self.first = self.first.min(due);
             let place = self.rest.partition_point(|&other| other > later);
             self.rest.insert(place, later);
         } else {
-            self.put_back();
+            if self.first != NOTHING {
+                self.put_back();
+            }
             self.current = bucket;
             self.first = due;
         }
@@ -194,17 +204,20 @@ impl Wheel {
                 *free = node;
                 number
             }
-            None => {
-                self.nodes.push(node);
-                self.nodes.len() as u32 - 1
-            }
+            None => self.add_node(node),
         };
         self.words[slot / 64] |= 1 << (slot % 64);
         self.tops[slot / 64 / 64] |= 1 << (slot / 64 % 64);
     }
 
-    /// Unsorts the current bucket, because an earlier one gets a timer.
+    #[cold]
     #[inline(never)]
+    fn add_node(&mut self, node: Node) -> u32 {
+        self.nodes.push(node);
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Unsorts the current bucket, because an earlier one gets a timer.
     fn put_back(&mut self) {
         self.link(self.current, self.first);
         while let Some(due) = self.rest.pop() {
@@ -216,7 +229,10 @@ impl Wheel {
     #[inline]
     fn open_next(&mut self) {
         let start = self.current as usize % BUCKETS;
-        let Some(slot) = self.next_slot(start) else { return self.first = NOTHING };
+        let Some(slot) = self.next_slot(start) else {
+            (self.current, self.first) = (NO_BUCKET, NOTHING);
+            return;
+        };
         self.current += ((slot + BUCKETS - start) % BUCKETS) as u64;
         self.words[slot / 64] &= !(1 << (slot % 64));
         if self.words[slot / 64] == 0 {
