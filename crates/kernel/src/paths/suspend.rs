@@ -47,17 +47,6 @@ use keel_abi::bpf::Engine;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
-/// What a CPU does next.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// It takes its next step.
-    Step,
-    /// It calls an `ops.dequeue` that is owed.
-    Dequeue,
-    /// It waits, as another event is due before that or somebody has the lock that it asked for.
-    Others,
-}
-
 impl<E: Engine> Sim<E> {
     /// Continues with `step`, which is the step of `frame`, if the loop would return to it at once; otherwise leaves
     /// the frame for later. Most frames never reach the stack this way.
@@ -102,40 +91,29 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// Adds the costs of the last step to the running CPU's clock. What does it do next?
+    /// Adds the costs of the last step to the running CPU's clock. May it take the next step? Not if another event is
+    /// due before that, and not while it waits for a lock.
     #[inline(always)]
-    pub(crate) fn comes_next(&mut self) -> Next {
-        if !self.cpus.this_cpu.pauses.is_empty() {
-            return self.comes_next_unless_paused();
-        }
-        if self.catches_up() { Next::Step } else { Next::Others }
+    pub(crate) fn comes_next(&mut self) -> bool {
+        (self.cpus.this_cpu.pauses.is_empty() || self.may_step()) && self.catches_up()
     }
 
     /// The same after a step, when its clock is not behind `now`.
     #[inline(always)]
-    pub(crate) fn stays_next(&mut self) -> Next {
-        if !self.cpus.this_cpu.pauses.is_empty() {
-            return self.comes_next_unless_paused();
-        }
-        if self.is_first() { Next::Step } else { Next::Others }
+    pub(crate) fn stays_next(&mut self) -> bool {
+        (self.cpus.this_cpu.pauses.is_empty() || self.may_step()) && self.is_first()
     }
 
-    /// The same for a CPU that has reasons to pause.
+    /// May a CPU that has reasons to pause take its next step if it comes first?
     #[cold]
     #[inline(never)]
-    fn comes_next_unless_paused(&mut self) -> Next {
+    fn may_step(&mut self) -> bool {
         let pauses = &self.cpus.this_cpu.pauses;
-        if pauses.is_parked() {
-            return Next::Others;
-        }
-        if pauses.takes_turns() {
+        let is_free = !pauses.is_parked();
+        if is_free && pauses.takes_turns() {
             self.wait_for_turns(self.cpus.at_hand());
         }
-        match self.catches_up() {
-            true if self.cpus.this_cpu.pauses.owes_dequeue() => Next::Dequeue,
-            true => Next::Step,
-            false => Next::Others,
-        }
+        is_free
     }
 
     /// Adds the costs of the last step to the running CPU's clock. Is nothing else due before that? Then time has

@@ -6,7 +6,6 @@
 
 use crate::paths::duty::Duty;
 use crate::paths::sim::Sim;
-use crate::paths::suspend::Next;
 use crate::run::step::Step;
 use crate::state::companion::{Beside, add_specs};
 use crate::state::cost::lock::{LockName, LockUse};
@@ -288,9 +287,9 @@ impl<E: Engine> Sim<E> {
     /// not go through the queue.
     #[inline(always)]
     fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>) -> Option<Instant> {
-        let mut next = self.k.comes_next();
-        while next != Next::Others {
-            if next == Next::Dequeue {
+        let mut is_next = self.k.comes_next();
+        while is_next {
+            if self.k.this_cpu().pauses.owes_dequeue() {
                 self.k.this_cpu().stack.extend(duty.take().and_then(Duty::frame));
                 self.run_pending_dequeues(c);
             } else {
@@ -300,7 +299,7 @@ impl<E: Engine> Sim<E> {
                     Left::Until(at) => return Some(at),
                 }
             }
-            next = self.k.stays_next();
+            is_next = self.k.stays_next();
         }
         self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
         self.hold_up(c);

@@ -143,6 +143,13 @@ impl EventQueue {
         self.timers.next_at() > at && self.cpus.would_win(cpu, at)
     }
 
+    /// [`EventQueue::note`], apart from common code: nothing more is due by the horizon.
+    #[cold]
+    #[inline(never)]
+    fn note_at_end(&mut self) {
+        self.note();
+    }
+
     #[inline]
     fn note(&mut self) {
         self.next_at = self.timers.next_at().min(self.cpus.next_at()).min(self.horizon);
@@ -165,23 +172,19 @@ impl EventQueue {
         let (timer_at, cpu_at) = (self.timers.next_at(), self.cpus.next_at());
         let popped = if timer_at <= cpu_at {
             if timer_at > self.horizon {
-                return self.pop_nothing();
+                self.note_at_end();
+                return None;
             }
             self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)))
         } else {
             if cpu_at > self.horizon {
-                return self.pop_nothing();
+                self.note_at_end();
+                return None;
             }
             Some((cpu_at, Source::Cpu(self.cpus.take_first())))
         };
         self.note();
         popped
-    }
-
-    #[cold]
-    fn pop_nothing(&mut self) -> Option<(Instant, Source)> {
-        self.note();
-        None
     }
 
     /// The number of pending timer expiries.
