@@ -171,7 +171,11 @@ mod tests {
         };
         check(|e| e.add_irq(Irq::Device), |e| assert!(e.next_irq().is_some()), 3);
         check(|e| e.add_kick(CpuId(1), 0), |e| assert_eq!(e.next_kick().0, CpuId(1)), 3);
-        check(|e| e.add_reenqueue(Reenqueued::User(DsqId(7))), |e| assert_eq!(e.next_reenqueue(), Reenqueued::User(DsqId(7))), 1);
+        check(
+            |e| e.add_reenqueue(Reenqueued::User(DsqId(7))),
+            |e| assert_eq!(e.next_reenqueue(), Reenqueued::User(DsqId(7))),
+            1,
+        );
         check(|e| e.set_ends(true), |e| e.set_ends(false), 1);
         check(|e| e.set_throttles(true), |e| e.set_throttles(false), 1);
         check(|e| e.set_leaving(true), |e| e.set_leaving(false), 1);
