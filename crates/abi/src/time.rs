@@ -111,8 +111,9 @@ impl Add for Span {
 }
 
 impl AddAssign for Span {
+    /// Adds to a total, which stays below 584 years.
     fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
+        self.0 += other.0;
     }
 }
 

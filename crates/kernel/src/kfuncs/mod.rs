@@ -169,7 +169,7 @@ impl<W: World> Host<W> for Kernel {
     fn take_spent_ps(&mut self) -> Option<u64> {
         let cpu = &mut self.cpus.this_cpu;
         // An `ops.dequeue` that is owed runs before the first call returns.
-        cpu.pending_dequeues.is_empty().then(|| std::mem::take(&mut cpu.spent_ps))
+        (!cpu.pauses.owes_dequeue()).then(|| std::mem::take(&mut cpu.spent_ps))
     }
 
     #[inline]
@@ -290,7 +290,7 @@ impl Kernel {
         let cpu = self.this_cpu();
         cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps);
         match served {
-            Served::Value(value) if cpu.pending_dequeues.is_empty() => Reply::Value(value),
+            Served::Value(value) if !cpu.pauses.owes_dequeue() => Reply::Value(value),
             Served::Value(value) => {
                 // `ops.dequeue` is owed: it runs before the call returns.
                 cpu.callback.reply = Some(value);

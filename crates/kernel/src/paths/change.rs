@@ -78,7 +78,7 @@ impl<E: Engine> Sim<E> {
     /// Runs [`Frame::RestoreRunning`].
     pub(crate) fn restore_running(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
-        let allowed = t.allows(c) && !self.k.cpus[c].leaving;
+        let allowed = t.allows(c) && !self.k.cpus[c].errands.is_leaving();
         let (ea, stays) = (t.ea, allowed || t.migration_disabled > 0);
         self.k.this_cpu().stack.push(if stays { Frame::Unlock { rq: c } } else { Frame::PushAway { task } });
         self.start_if_ext(c, Op::Running, task, &[ea.0]);

@@ -1,6 +1,7 @@
 //! The work that a CPU has to do before it returns to user mode.
 
 use crate::paths::sim::Sim;
+use crate::state::cpu::Cpu;
 use crate::state::frame::Frame;
 use keel_abi::bpf::Engine;
 
@@ -47,24 +48,28 @@ impl<E: Engine> Sim<E> {
     /// The first duty before the return to user mode.
     #[inline]
     pub(crate) fn duty(&self) -> Option<Duty> {
-        let cpu = &self.k.cpus.this_cpu;
-        if self.k.exit.is_some() && !self.k.scx.is_disabling() {
+        let cpu = &*self.k.cpus.this_cpu;
+        if cpu.errands.is_empty() { cpu.own_duty() } else { self.any_duty() }
+    }
+
+    /// The same for a CPU that has errands.
+    #[inline(never)]
+    fn any_duty(&self) -> Option<Duty> {
+        let cpu = &*self.k.cpus.this_cpu;
+        let errands = &cpu.errands;
+        if errands.ends() && self.k.exit.is_some() && !self.k.scx.is_disabling() {
             Some(Duty::Disable)
-        } else if !cpu.reenqueues.is_empty() {
+        } else if errands.has_reenqueue() {
             Some(Duty::Reenqueue)
-        } else if cpu.has_kicks() {
+        } else if errands.has_kick() {
             Some(Duty::Kick)
-        } else if !cpu.inbox.is_empty() {
+        } else if errands.has_irq() {
             Some(Duty::Interrupt)
-        } else if cpu.need_resched {
-            Some(Duty::Schedule)
-        } else if cpu.tick_at <= cpu.clock {
-            Some(Duty::Tick)
-        } else if cpu.hrtick_at <= cpu.clock {
-            Some(Duty::Hrtick)
-        } else if cpu.throttles {
+        } else if let Some(own) = cpu.own_duty() {
+            Some(own)
+        } else if errands.throttles() {
             Some(Duty::Throttle)
-        } else if cpu.leaving && cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle() {
+        } else if errands.is_leaving() && cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle() {
             Some(Duty::Die)
         } else {
             None
@@ -75,5 +80,21 @@ impl<E: Engine> Sim<E> {
     #[inline]
     pub(crate) fn has_duty(&self) -> bool {
         self.duty().is_some()
+    }
+}
+
+impl Cpu {
+    /// What a CPU without errands has to do first.
+    #[inline(always)]
+    fn own_duty(&self) -> Option<Duty> {
+        if self.need_resched {
+            Some(Duty::Schedule)
+        } else if self.tick_at <= self.clock {
+            Some(Duty::Tick)
+        } else if self.hrtick_at <= self.clock {
+            Some(Duty::Hrtick)
+        } else {
+            None
+        }
     }
 }

@@ -107,7 +107,7 @@ impl<E: Engine> Sim<E> {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Hotplugged { online });
         }
-        self.k.this_cpu().leaving = true;
+        self.k.this_cpu().errands.set_leaving(true);
         let curr = self.k.this_cpu().curr;
         // A task with migration disabled stays until it enables migration; every pick checks this.
         if curr.is_idle() || self.k.tasks[curr].migration_disabled > 0 {
@@ -126,7 +126,7 @@ impl<E: Engine> Sim<E> {
         }
         let cpu = self.k.this_cpu();
         let vacated = cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle();
-        if vacated && cpu.lock.waiters.is_empty() && cpu.inbox.is_empty() {
+        if vacated && cpu.lock.waiters.is_empty() && !cpu.errands.has_irq() {
             self.k.switch_off(self.vm.world(), c);
             self.k.move_deferrable(c, BOOT_CPU);
             self.k.hotplug_done(c);

@@ -42,7 +42,7 @@
 use crate::paths::callback::Begun;
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
-use crate::state::kernel::{AfterSteps, Kernel};
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
@@ -53,10 +53,10 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     pub(crate) fn go(&mut self, frame: Frame, step: impl FnOnce(&mut Self)) {
         debug_assert!(
-            !self.k.this_cpu().parked,
+            !self.k.this_cpu().pauses.is_parked(),
             "who is in line for a lock leaves a frame for it, and goes nowhere"
         );
-        if self.k.stays_first() && self.k.this_cpu().pending_dequeues.is_empty() {
+        if self.k.stays_first() {
             step(self);
         } else {
             self.k.this_cpu().stack.push(frame);
@@ -67,7 +67,7 @@ impl<E: Engine> Sim<E> {
     /// there is nothing new to see, so the checks only take time.
     pub(crate) fn look_again(&mut self, c: CpuId, ns: u64, frame: Frame) {
         self.k.charge_ns(c, ns);
-        while self.k.stays_first() && self.k.this_cpu().pending_dequeues.is_empty() {
+        while self.k.stays_first() {
             self.k.charge_ns(c, ns);
         }
         self.k.this_cpu().stack.push(frame);
@@ -91,38 +91,56 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// Adds the costs of the last step to `c`'s clock. May `c` take the next step? Not if another event is due before
-    /// that, and not while it waits for a lock.
+    /// Adds the costs of the last step to the running CPU's clock. May it take the next step? Not if another event is
+    /// due before that, and not while it waits for a lock.
     #[inline(always)]
     pub(crate) fn comes_next(&mut self) -> bool {
-        !self.cpus.this_cpu.parked && self.is_first()
+        (self.cpus.this_cpu.pauses.is_empty() || self.may_step()) && self.catches_up()
     }
 
-    /// The same for a CPU that waits for no lock.
+    /// The same after a step, when its clock is not behind `now`.
     #[inline(always)]
-    fn is_first(&mut self) -> bool {
-        let (c, now) = (self.cpus.at_hand(), self.now);
-        if self.turns.is_some() {
-            self.wait_for_turns(c);
-        }
-        let cpu = &mut self.cpus.this_cpu;
-        cpu.settle_costs();
-        if !self.queue.comes_first(c, cpu.clock) {
-            return false;
-        }
-        cpu.clock = cpu.clock.max(now);
-        self.now = cpu.clock;
-        true
+    pub(crate) fn stays_next(&mut self) -> bool {
+        (self.cpus.this_cpu.pauses.is_empty() || self.may_step()) && self.is_first()
     }
 
-    /// The same in the middle of a path, for a CPU that waits for no lock and whose clock is not behind `now`.
+    /// May a CPU that has reasons to pause take its next step if it comes first?
+    #[cold]
+    #[inline(never)]
+    fn may_step(&mut self) -> bool {
+        let pauses = &self.cpus.this_cpu.pauses;
+        let is_free = !pauses.is_parked();
+        if is_free && pauses.takes_turns() {
+            self.wait_for_turns(self.cpus.at_hand());
+        }
+        is_free
+    }
+
+    /// Adds the costs of the last step to the running CPU's clock. Is nothing else due before that? Then time has
+    /// come at least as far as it was.
+    #[inline(always)]
+    fn catches_up(&mut self) -> bool {
+        let (c, now) = (self.cpus.at_hand(), self.now);
+        let cpu = &mut *self.cpus.this_cpu;
+        cpu.settle_costs();
+        let comes_first = self.queue.comes_first(c, cpu.clock);
+        if comes_first {
+            cpu.clock = cpu.clock.max(now);
+            self.now = cpu.clock;
+        }
+        comes_first
+    }
+
+    /// The same in the middle of a path, for a CPU that waits for no lock. If it has to do something else before the
+    /// next step, it returns to its loop.
     #[inline(always)]
     fn stays_first(&mut self) -> bool {
-        match self.after_steps {
-            AfterSteps::Nothing => {}
-            AfterSteps::Turns => self.wait_for_turns(self.cpus.at_hand()),
-            AfterSteps::Loop => return false,
-        }
+        (self.cpus.this_cpu.pauses.is_empty() || self.may_go_on()) && self.is_first()
+    }
+
+    /// Adds the costs of the last step to the running CPU's clock. Is nothing else due before that?
+    #[inline(always)]
+    fn is_first(&mut self) -> bool {
         let cpu = &mut *self.cpus.this_cpu;
         cpu.settle_costs();
         let clock = cpu.clock;
@@ -132,5 +150,21 @@ impl Kernel {
             self.now = clock;
         }
         is_first
+    }
+
+    /// May a CPU that has reasons to pause go on in the middle of a path?
+    #[cold]
+    #[inline(never)]
+    fn may_go_on(&mut self) -> bool {
+        let pauses = &self.cpus.this_cpu.pauses;
+        if pauses.returns_to_loop() {
+            return false;
+        }
+        let is_free = !pauses.owes_dequeue();
+        if pauses.takes_turns() {
+            self.wait_for_turns(self.cpus.at_hand());
+            self.cpus.this_cpu.settle_costs();
+        }
+        is_free
     }
 }

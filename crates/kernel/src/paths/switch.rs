@@ -158,7 +158,7 @@ impl<E: Engine> Sim<E> {
             self.begin_sync_wait();
         }
         let cpu = self.k.this_cpu();
-        if cpu.leaving && !cpu.curr.is_idle() {
+        if cpu.errands.is_leaving() && !cpu.curr.is_idle() {
             let task = cpu.curr;
             if self.k.tasks[task].migration_disabled == 0 {
                 self.k.run_deferred(self.vm.world(), c, c);

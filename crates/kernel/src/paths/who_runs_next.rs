@@ -41,7 +41,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn pick(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
         cpu.picks += 1;
-        cpu.throttles = false;
+        cpu.errands.set_throttles(false);
         if !cpu.rt.is_empty() && self.pick_rt(c) {
             return;
         }
@@ -160,7 +160,7 @@ impl<E: Engine> Sim<E> {
         let next = if self.k.this_cpu().dispatch.dispatched == 0 {
             Frame::NothingFound
         } else if left <= 1 {
-            self.k.this_cpu().kicks.push((c, 0));
+            self.k.this_cpu().errands.add_kick(c, 0);
             Frame::NothingFound
         } else {
             Frame::Dispatch { left: left - 1 }

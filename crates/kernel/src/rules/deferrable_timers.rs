@@ -18,7 +18,7 @@ impl Kernel {
         let cpu = self.this_cpu();
         let now = cpu.clock;
         while let Some((task, sleep)) = cpu.deferrable.pop_due(now) {
-            cpu.inbox.push_back(Irq::Sleeper(task, sleep));
+            cpu.errands.add_irq(Irq::Sleeper(task, sleep));
         }
     }
 

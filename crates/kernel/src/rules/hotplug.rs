@@ -41,7 +41,8 @@ impl Kernel {
     /// kernel.
     pub(crate) fn switch_off<W: World>(&mut self, world: &mut W, c: CpuId) {
         let cpu = self.this_cpu();
-        (cpu.alive, cpu.leaving) = (false, false);
+        cpu.alive = false;
+        cpu.errands.set_leaving(false);
         cpu.tick_at = Instant::NEVER;
         cpu.need_resched = false;
         cpu.hrtick_at = keel_abi::Instant::NEVER;

@@ -4,72 +4,66 @@
 //! gets through less of it; when a sibling becomes busy or idle, what was done so far is counted
 //! at the old speed.
 
-use crate::state::kernel::Kernel;
-use crate::state::task::Doing;
-use keel_abi::{CpuId, Instant, Span, TaskId};
+use crate::state::cpu::Cpu;
+use crate::state::kernel::{Counters, Kernel};
+use crate::state::task::{Doing, Tasks};
+use keel_abi::task::ObjectId;
+use keel_abi::{CpuId, Instant, Span};
 
 impl Kernel {
     /// `c` leaves user mode at `at`: how much work has its task done?
     #[inline]
     pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
-        let cpu = &mut self.cpus[c];
-        if cpu.curr.is_idle() {
-            return;
-        }
-        debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
-        let worked = at.since(cpu.working_since).as_ns();
-        cpu.working_since = at;
-        let task = &mut self.tasks[cpu.curr];
-        let doing = &mut task.doing;
-        let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
-        task.own.user += match doing {
-            Doing::Work(left) => {
-                let before = *left;
-                *left = if cpu.work_done_at <= at { Span::ZERO } else { left.saturating_sub(done) };
-                before.saturating_sub(*left)
-            }
-            Doing::Until(_) if task.own.runs_for => Span::ZERO,
-            _ => done,
-        };
-        if !matches!(doing, Doing::Spin(_)) {
-            self.counters.user_time += Span::from_ns(worked);
-        }
+        let Self { cpus, tasks, counters, .. } = self;
+        stop(&mut cpus[c], tasks, counters, at);
+    }
+
+    /// The same for the running CPU.
+    #[inline(always)]
+    pub(crate) fn stop_working_here(&mut self, at: Instant) {
+        let Self { cpus, tasks, counters, .. } = self;
+        stop(&mut cpus.this_cpu, tasks, counters, at);
     }
 
     /// `c` goes back to user mode: when will its task's work be done?
     #[inline]
     pub(crate) fn start_working(&mut self, c: CpuId) {
         self.set_busy(c);
+        let cpu = &mut *self.cpus.this_cpu;
+        cpu.working_since = cpu.clock;
+        if cpu.curr.is_idle() {
+            (cpu.work_done_at, cpu.tick_at) = (Instant::NEVER, Instant::NEVER);
+            return;
+        }
         let cpu = &self.cpus.this_cpu;
-        let done_at = match cpu.curr {
-            TaskId::IDLE => Instant::NEVER,
-            curr => match self.tasks[curr].doing {
-                Doing::Work(left) => cpu.clock + takes(left, cpu.speed_per_mille),
-                Doing::Until(until) => until.max(cpu.clock),
-                Doing::Steps | Doing::Relock(_) => cpu.clock,
-                Doing::Spin(mutex) if self.spins_on(curr, mutex) => Instant::NEVER,
-                Doing::Spin(_) => cpu.clock,
-            },
+        let done_at = match self.tasks[cpu.curr].doing {
+            Doing::Work(left) => cpu.clock + takes(left, cpu.speed_per_mille),
+            Doing::Until(until) => until.max(cpu.clock),
+            Doing::Steps | Doing::Relock(_) => cpu.clock,
+            Doing::Spin(mutex) => self.spin_ends(mutex),
         };
         let cpu = self.this_cpu();
-        cpu.working_since = cpu.clock;
         cpu.work_done_at = done_at;
-        if cpu.curr.is_idle() {
-            cpu.tick_at = Instant::NEVER;
-        } else if cpu.tick_at == Instant::NEVER {
+        if cpu.tick_at == Instant::NEVER {
             self.arm_tick(c);
         }
+    }
+
+    /// When the running CPU's task, which waits for this mutex without giving up its CPU, has to act.
+    fn spin_ends(&self, mutex: ObjectId) -> Instant {
+        let cpu = &self.cpus.this_cpu;
+        if self.spins_on(cpu.curr, mutex) { Instant::NEVER } else { cpu.clock }
     }
 
     /// Computes the speed of `c` from its siblings, and theirs from `c`.
     #[inline]
     fn set_busy(&mut self, c: CpuId) {
-        if self.turns.is_some() {
+        if self.cpus.this_cpu.pauses.takes_turns() {
             self.notice_in_turns(c);
             self.this_cpu().speed_per_mille = self.speed_in_turns(c);
             return;
         }
-        if self.cpus.this_cpu.siblings.is_empty() {
+        if !self.cpus.this_cpu.has_siblings {
             return;
         }
         let siblings = self.cpus.this_cpu.siblings.clone();
@@ -119,10 +113,36 @@ impl Kernel {
         if cpu.need_resched {
             next = next.min(cpu.resched_at);
         }
-        if !cpu.inbox.is_empty() {
+        if cpu.errands.has_irq() {
             next = at;
         }
         self.queue.set_cpu(c, next);
+    }
+}
+
+/// A CPU leaves user mode at `at`.
+#[inline(always)]
+fn stop(cpu: &mut Cpu, tasks: &mut Tasks, counters: &mut Counters, at: Instant) {
+    if cpu.curr.is_idle() {
+        return;
+    }
+    debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
+    let worked = at.since(cpu.working_since).as_ns();
+    cpu.working_since = at;
+    let task = &mut tasks[cpu.curr];
+    let doing = &mut task.doing;
+    let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
+    task.own.user += match doing {
+        Doing::Work(left) => {
+            let done = if cpu.work_done_at <= at { *left } else { done.min(*left) };
+            *left = *left - done;
+            done
+        }
+        Doing::Until(_) if task.own.runs_for => Span::ZERO,
+        _ => done,
+    };
+    if !matches!(doing, Doing::Spin(_)) {
+        counters.user_time += Span::from_ns(worked);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::state::event::EventQueue;
 use crate::state::fair::Fair;
 use crate::state::hooks::Hooks;
 use crate::state::idle::IdleMasks;
-use crate::state::kernel::{AfterSteps, Counters, Kernel};
+use crate::state::kernel::{Counters, Kernel};
 use crate::state::layout::TASK_STRIDE;
 use crate::state::log::Log;
 use crate::state::machine::Machine;
@@ -98,6 +98,7 @@ impl Kernel {
             programs: setup.programs,
             hooks: Hooks::default(),
             failed_program: None,
+            may_halt: false,
             seed: setup.seed,
             task_base,
             next_pid: FIRST_PID,
@@ -106,10 +107,6 @@ impl Kernel {
             turns: match setup.machine.costs.turn_ns {
                 0 => None,
                 turn_ns => Some(Turns::new(turn_ns)),
-            },
-            after_steps: match setup.machine.costs.turn_ns {
-                0 => AfterSteps::Nothing,
-                _ => AfterSteps::Turns,
             },
             cids: Default::default(),
             terms: terms(setup.machine.costs.insn_ps, topology.cpus()),
@@ -146,6 +143,9 @@ impl Kernel {
         kernel.tell_first_groups();
         for c in kernel.machine.topology.iter() {
             kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
+            if kernel.turns.is_some() {
+                kernel.cpu(c).pauses.take_turns();
+            }
         }
         kernel.arm_starts();
         kernel.arm_interrupts();

@@ -14,7 +14,7 @@ use keel_abi::{CpuId, TaskId};
 impl<E: Engine> Sim<E> {
     /// [`Frame::Interrupt`]: takes the first interrupt that is pending on `c`.
     pub(crate) fn take_interrupt(&mut self, c: CpuId) {
-        let Some(irq) = self.k.this_cpu().inbox.pop_front() else { return };
+        let Some(irq) = self.k.this_cpu().errands.next_irq() else { return };
         match irq {
             Irq::Sleeper(task, sleep) => {
                 if self.k.tasks[task].sleeps == sleep {

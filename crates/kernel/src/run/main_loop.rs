@@ -13,7 +13,7 @@ use crate::state::cpu::{Irq, Reenqueued};
 use crate::state::cpus::BOOT_CPU;
 use crate::state::event::Source;
 use crate::state::exit::Exit;
-use crate::state::kernel::{AfterSteps, Counters, Kernel};
+use crate::state::kernel::{Counters, Kernel};
 use crate::state::log::Log;
 use crate::state::scx::Phase;
 use crate::state::setup::{ProgramFailure, Setup, SetupError};
@@ -36,6 +36,15 @@ pub enum State {
     /// The scheduler has asked to be reloaded when it ended, and the reload is due; or a user-space program needs the
     /// run's owner.
     Detached,
+}
+
+/// Has a CPU left the kernel?
+enum Left {
+    NotYet,
+    /// Its next event is in the queue.
+    ForLater,
+    /// It is in user mode until this moment, which comes before everything else.
+    Until(Instant),
 }
 
 impl<E: Engine> Sim<E> {
@@ -100,7 +109,9 @@ impl<E: Engine> Sim<E> {
     /// From now on a path never continues directly from one step to the next: each step is a frame that the loop takes.
     /// The run is the same, but slower; tests compare direct paths with it.
     pub fn step_by_frames(&mut self) {
-        self.k.after_steps = AfterSteps::Loop;
+        for cpu in self.k.machine.topology.iter() {
+            self.k.cpus[cpu].pauses.return_to_loop();
+        }
     }
 
     /// From now on, records which call waits for whose lock.
@@ -123,12 +134,12 @@ impl<E: Engine> Sim<E> {
     #[inline(never)]
     pub fn run_until(&mut self, mut until: Instant, sink: &mut dyn Sink) -> State {
         self.k.queue.set_horizon(until);
-        while self.k.queue.next_due() <= until {
+        loop {
             if self.stop.is_asked() {
-                until = self.k.queue.next_due();
+                until = until.min(self.k.queue.next_due());
                 self.k.queue.set_horizon(until);
             }
-            let (at, source) = self.k.queue.pop().expect("the queue was not empty");
+            let Some((at, source)) = self.k.queue.pop() else { break };
             let due = match source {
                 Source::Timer(timer) => self.k.timer_fires(timer, at),
                 Source::Cpu(c) => Some(c),
@@ -140,7 +151,7 @@ impl<E: Engine> Sim<E> {
             if self.k.out.is_full() {
                 self.k.out.flush(sink);
             }
-            if (self.k.scx.is_gone() || self.k.failed_program.is_some() || self.k.again.is_due())
+            if self.k.may_halt
                 && let Some(state) = self.k.halt()
             {
                 self.k.out.flush(sink);
@@ -228,7 +239,7 @@ impl<E: Engine> Sim<E> {
         let mut next = Some(at);
         while let Some(at) = next {
             let cpu = self.k.this_cpu();
-            debug_assert!(!cpu.parked, "a CPU in line for a lock has no event");
+            debug_assert!(!cpu.pauses.is_parked(), "a CPU in line for a lock has no event");
             let mut duty = None;
             if cpu.in_user {
                 cpu.clock = cpu.clock.max(at);
@@ -241,28 +252,28 @@ impl<E: Engine> Sim<E> {
     /// From user mode or idle into the kernel: why?
     #[inline(always)]
     fn enter_kernel(&mut self, c: CpuId, at: Instant) -> Option<Duty> {
-        self.k.stop_working(c, at);
+        self.k.stop_working_here(at);
+        let cpu = &mut *self.k.cpus.this_cpu;
         let costs = &self.k.machine.costs;
-        let (idle_exit_ns, irq_ns) = (costs.idle_exit_ns, costs.irq_ns);
-        let cpu = self.k.this_cpu();
         cpu.in_user = false;
         if cpu.is_idle() {
-            cpu.spent_ps += idle_exit_ns * 1000;
+            cpu.spent_ps += costs.idle_exit_ns * 1000;
         }
-        if self.k.turns.is_some() {
+        if cpu.pauses.takes_turns() {
             self.k.enters_in_turns(c, at);
         }
-        let cpu = self.k.this_cpu();
-        if !cpu.inbox.is_empty() {
-            cpu.spent_ps += irq_ns * 1000;
+        let cpu = &mut *self.k.cpus.this_cpu;
+        let costs = &self.k.machine.costs;
+        if cpu.errands.has_irq() {
+            cpu.spent_ps += costs.irq_ns * 1000;
             Some(Duty::Interrupt)
         } else if cpu.need_resched && cpu.resched_at <= at {
             Some(Duty::Schedule)
         } else if cpu.tick_at <= at {
-            cpu.spent_ps += irq_ns * 1000;
+            cpu.spent_ps += costs.irq_ns * 1000;
             Some(Duty::Tick)
         } else if cpu.hrtick_at <= at {
-            cpu.spent_ps += irq_ns * 1000;
+            cpu.spent_ps += costs.irq_ns * 1000;
             Some(Duty::Hrtick)
         } else if cpu.work_done_at <= at {
             Some(Duty::Act)
@@ -276,29 +287,42 @@ impl<E: Engine> Sim<E> {
     /// not go through the queue.
     #[inline(always)]
     fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>) -> Option<Instant> {
-        while self.k.comes_next() {
-            let cpu = self.k.this_cpu();
-            if !cpu.pending_dequeues.is_empty() {
-                cpu.stack.extend(duty.take().and_then(Duty::frame));
+        let mut is_next = self.k.comes_next();
+        while is_next {
+            if self.k.this_cpu().pauses.owes_dequeue() {
+                self.k.this_cpu().stack.extend(duty.take().and_then(Duty::frame));
                 self.run_pending_dequeues(c);
-                continue;
+            } else {
+                match self.advance(c, duty.take()) {
+                    Left::NotYet => {}
+                    Left::ForLater => return None,
+                    Left::Until(at) => return Some(at),
+                }
             }
-            let first = match duty.take() {
-                Some(duty) => duty,
-                None => match self.step(c) {
-                    Step::Taken => continue,
-                    Step::Begins(duty) => duty,
-                    Step::None => match self.duty() {
-                        Some(duty) => duty,
-                        None => return self.leave_kernel(c),
-                    },
-                },
-            };
-            self.fulfil(c, first);
+            is_next = self.k.stays_next();
         }
         self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
         self.hold_up(c);
         None
+    }
+
+    /// Fulfils the CPU's duty, or takes its next step. If it has none of either, it leaves the kernel.
+    #[inline(always)]
+    fn advance(&mut self, c: CpuId, duty: Option<Duty>) -> Left {
+        let first = match duty {
+            Some(duty) => Step::Begins(duty),
+            None => self.step(c),
+        };
+        let duty = match first {
+            Step::Taken => return Left::NotYet,
+            Step::Begins(duty) => duty,
+            Step::None => match self.duty() {
+                Some(duty) => duty,
+                None => return self.leave_kernel(c),
+            },
+        };
+        self.fulfil(c, duty);
+        Left::NotYet
     }
 
     /// Carries out the CPU's duty.
@@ -312,10 +336,10 @@ impl<E: Engine> Sim<E> {
             Duty::Hrtick => self.hrtick(c),
             Duty::Throttle => self.throttle_current(c),
             Duty::Kick => {
-                let (target, flags) = self.k.this_cpu().next_kick();
+                let (target, flags) = self.k.this_cpu().errands.next_kick();
                 self.kick(c, target, flags);
             }
-            Duty::Reenqueue => match self.k.this_cpu().reenqueues.remove(0) {
+            Duty::Reenqueue => match self.k.this_cpu().errands.next_reenqueue() {
                 Reenqueued::Local(rq) => self.reenqueue(c, rq),
                 Reenqueued::User(id) => self.reenqueue_user(id),
             },
@@ -328,7 +352,7 @@ impl<E: Engine> Sim<E> {
     fn hold_up(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
         let at = cpu.clock;
-        match cpu.parked {
+        match cpu.pauses.is_parked() {
             true => self.k.queue.clear_cpu(c),
             false => self.k.queue.hold_cpu(c, at),
         }
@@ -336,29 +360,40 @@ impl<E: Engine> Sim<E> {
 
     /// Calls an `ops.dequeue` that is owed.
     fn run_pending_dequeues(&mut self, c: CpuId) {
-        if let Some((task, flags)) = self.k.this_cpu().pending_dequeues.pop_front() {
+        if let Some((task, flags)) = self.k.this_cpu().pauses.next_dequeue() {
             let ea = self.k.tasks[task].ea;
             self.start(c, Op::Dequeue, task, &[ea.0, flags]);
         }
     }
 
-    /// Back to user mode or idle: queues the CPU's next event, or returns it if it is due before every other CPU's.
-    fn leave_kernel(&mut self, c: CpuId) -> Option<Instant> {
+    /// Back to user mode or idle: when is the CPU's next event? A task that is between steps continues its program at
+    /// once, if nothing else comes first.
+    #[inline(always)]
+    fn leave_kernel(&mut self, c: CpuId) -> Left {
         self.k.start_working(c);
-        let cpu = self.k.this_cpu();
-        cpu.in_user = true;
+        let cpu = &mut *self.k.cpus.this_cpu;
         let at = cpu.tick_at.min(cpu.hrtick_at).min(cpu.work_done_at);
-        let is_straight = self.k.after_steps != AfterSteps::Loop;
-        if at < self.k.queue.peek()
-            && is_straight
-            && !self.k.out.is_full()
-            && !self.k.is_over()
-            && !self.stop.is_asked()
-        {
-            return Some(at);
+        if self.k.queue.is_before_all(at) && self.goes_straight() {
+            let cpu = &mut *self.k.cpus.this_cpu;
+            if at == cpu.clock && cpu.pauses.is_empty() {
+                self.go_on(c);
+                return Left::NotYet;
+            }
+            cpu.in_user = true;
+            return Left::Until(at);
         }
-        self.k.queue.set_cpu(c, at);
-        None
+        self.k.this_cpu().in_user = true;
+        self.k.queue.return_cpu(c, at);
+        Left::ForLater
+    }
+
+    /// May a CPU whose next event comes before every other take it without a turn of the loop?
+    #[inline(always)]
+    fn goes_straight(&self) -> bool {
+        !self.k.cpus.this_cpu.pauses.returns_to_loop()
+            && !self.k.out.is_full()
+            && !(self.k.may_halt && self.k.is_over())
+            && !self.stop.is_asked()
     }
 
     /// Detaches the scheduler as a user would, and continues until it has exited.
@@ -375,7 +410,7 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// The scheduler has exited, or its user-space half has failed: does the run stop here?
+    /// The scheduler has exited, or its user-space half has failed, or did so earlier: does the run stop here?
     #[cold]
     fn halt(&self) -> Option<State> {
         match () {

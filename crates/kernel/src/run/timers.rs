@@ -2,6 +2,7 @@
 
 use crate::state::class::SchedClass;
 use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
 use crate::state::fair::budget_timer::BudgetTimer;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, TaskId};
@@ -12,13 +13,15 @@ impl Kernel {
     #[inline]
     pub(crate) fn timer_fires(&mut self, timer: u32, at: Instant) -> Option<CpuId> {
         self.now = self.now.max(at);
-        let (c, irq) = match self.tasks.get(TaskId(timer)) {
+        let (mut c, irq) = match self.tasks.get(TaskId(timer)) {
             Some(t) => (t.cpu, Irq::Sleeper(TaskId(timer), t.sleeps)),
             None => self.owner_of_timer(timer, at)?,
         };
-        let c = self.alive_or_boot(c);
-        let cpu = self.cpu(c);
-        cpu.inbox.push_back(irq);
+        let mut cpu = &mut self.cpus[c];
+        if !cpu.alive {
+            (c, cpu) = (BOOT_CPU, &mut self.cpus[BOOT_CPU]);
+        }
+        cpu.errands.add_irq(irq);
         (cpu.in_user && self.queue.takes_cpu(c, at)).then_some(c)
     }
 

@@ -7,11 +7,13 @@
 use crate::state::class::SchedClass;
 use crate::state::cost::lock::LockUse;
 use crate::state::deferrable::DeferrableTimers;
+use crate::state::errands::Errands;
 use crate::state::fair::budget_timer::BudgetTimer;
 use crate::state::fair::ids::Slot;
 use crate::state::fair::queue::FairQueue;
 use crate::state::frame::stack::Stack;
 use crate::state::frequency::Perf;
+use crate::state::pauses::Pauses;
 use crate::state::rt::queue::RtQueue;
 use crate::state::rt::server::ClassServer;
 use keel_abi::bpf::{Ea, Origin, Usage};
@@ -326,8 +328,6 @@ pub(crate) struct Cpu {
     pub(crate) tick_at: Instant,
     /// Its total idle time, and since when it has been idle.
     pub(crate) idle: IdleTime,
-    /// The running fair task was picked from a group without runtime: it is throttled before it returns to user mode.
-    pub(crate) throttles: bool,
     /// When the slice of the running fair task ends, if others wait; else [`Instant::NEVER`].
     pub(crate) hrtick_at: Instant,
     /// When the current task's work is done at the current speed.
@@ -336,8 +336,10 @@ pub(crate) struct Cpu {
     pub(crate) working_since: Instant,
     /// In user mode or idle.
     pub(crate) in_user: bool,
-    /// Queued for a runqueue lock.
-    pub(crate) parked: bool,
+    /// Why it may not simply take its next step.
+    pub(crate) pauses: Pauses,
+    /// What it has to do before it returns to user mode.
+    pub(crate) errands: Errands,
     /// The unfinished work of its last step, if CPUs take turns.
     pub(crate) pending: Pending,
     /// What is left to do in the kernel, last first.
@@ -350,18 +352,10 @@ pub(crate) struct Cpu {
     pub(crate) outer: Vec<Callback>,
     /// What the last callback returned.
     pub(crate) returned: u64,
-    /// Pending interrupts.
-    pub(crate) inbox: VecDeque<Irq>,
     /// How many wakeups were left to this CPU and are still pending.
     pub(crate) ttwu_pending: u32,
     /// Timers that wait for its tick.
     pub(crate) deferrable: DeferrableTimers,
-    /// Tasks whose custody ended: `ops.dequeue` calls owed.
-    pub(crate) pending_dequeues: VecDeque<(TaskId, u64)>,
-    /// Kicks that its callbacks have asked for.
-    pub(crate) kicks: Vec<(CpuId, u64)>,
-    /// Queues whose tasks are to be reenqueued once the CPU holds no lock.
-    pub(crate) reenqueues: Vec<Reenqueued>,
     /// This runqueue's local queue is to be reenqueued, with these `SCX_REENQ_*` (`deferred_reenq_locals`).
     pub(crate) reenqueue: Option<u64>,
     /// Immediate tasks in its local queue: they run at once or are reenqueued (`nr_immed`).
@@ -405,10 +399,9 @@ pub(crate) struct Cpu {
     pub(crate) online: bool,
     /// It is running at all (`cpu_online()`).
     pub(crate) alive: bool,
-    /// It goes offline as soon as its last task has been pushed to another CPU (`balance_push()`).
-    pub(crate) leaving: bool,
     /// Its SMT siblings, without itself.
     pub(crate) siblings: CpuSet,
+    pub(crate) has_siblings: bool,
     /// Work gets done at this many thousandths of nominal speed.
     pub(crate) speed_per_mille: u64,
     /// Its frequency.
@@ -426,24 +419,20 @@ impl Cpu {
             resched_at: Instant::NEVER,
             tick_at: Instant::NEVER,
             idle: IdleTime::default(),
-            throttles: false,
             hrtick_at: Instant::NEVER,
             work_done_at: Instant::NEVER,
             working_since: Instant::ZERO,
             in_user: true,
-            parked: false,
+            pauses: Pauses::default(),
+            errands: Errands::default(),
             pending: Pending::default(),
             stack: Stack::new(),
             callback: Callback::NONE,
             direct_by: None,
             outer: Vec::with_capacity(2),
             returned: 0,
-            inbox: VecDeque::new(),
             ttwu_pending: 0,
             deferrable: DeferrableTimers::default(),
-            pending_dequeues: VecDeque::new(),
-            kicks: Vec::new(),
-            reenqueues: Vec::new(),
             reenqueue: None,
             nr_immed: 0,
             next_class: SchedClass::Idle,
@@ -466,7 +455,7 @@ impl Cpu {
             in_stopper: false,
             online: true,
             alive: true,
-            leaving: false,
+            has_siblings: !siblings.is_empty(),
             siblings,
             speed_per_mille: 1000,
             perf: Perf::default(),
@@ -545,19 +534,6 @@ impl Cpu {
             usage.insns * insn_ps + usage.stall_ps + charged_ps + std::mem::take(&mut self.spent_ps);
         self.clock = self.clock.max(after_ps(began, total_ps));
         self.clock.since(began)
-    }
-
-    /// Are there kicks to send?
-    #[inline]
-    pub(crate) fn has_kicks(&self) -> bool {
-        !self.kicks.is_empty()
-    }
-
-    /// Takes the next kick to send, if there is one: CPUs are visited in order.
-    #[inline]
-    pub(crate) fn next_kick(&mut self) -> (CpuId, u64) {
-        let first = self.kicks.iter().enumerate().min_by_key(|(_, (target, _))| *target);
-        self.kicks.swap_remove(first.expect("there is a kick to send").0)
     }
 
     /// Is its idle task on the CPU?

@@ -9,7 +9,7 @@ use crate::state::bpf::timer::Timers;
 use crate::state::cgroup::Cgroups;
 use crate::state::cost::lock::VirtualLock;
 use crate::state::cost::{Bus, KernelLines, Turns};
-use crate::state::cpu::{Caller, Cpu, Irq};
+use crate::state::cpu::{Caller, Cpu, Irq, after_ps};
 use crate::state::cpus::Cpus;
 use crate::state::domains::Domains;
 use crate::state::event::EventQueue;
@@ -77,17 +77,6 @@ pub struct Counters {
     pub bypass_time: Span,
 }
 
-/// Why a CPU may not take its next step at once, although no other CPU is due first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AfterSteps {
-    /// It may.
-    Nothing,
-    /// CPUs take turns on an emulator's one thread.
-    Turns,
-    /// The run returns to its loop after each step.
-    Loop,
-}
-
 /// The simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) machine: Machine,
@@ -141,13 +130,13 @@ pub(crate) struct Kernel {
     pub(crate) hooks: Hooks,
     /// The first of the user-space half's programs that failed, which ends the run.
     pub(crate) failed_program: Option<ProgramFailure>,
+    /// Something has happened after which the run may stop: it looks after each turn.
+    pub(crate) may_halt: bool,
     pub(crate) seed: u64,
     /// Address of the first `task_struct`, and the distance to the next.
     pub(crate) task_base: Ea,
     pub(crate) next_pid: u32,
     pub(crate) tick: Span,
-    /// What has to be checked after every step.
-    pub(crate) after_steps: AfterSteps,
     /// The workload has cgroups or policies.
     pub(crate) has_groups_or_policies: bool,
     /// Whose turn it is, if an emulator executes one CPU after the other.
@@ -262,7 +251,7 @@ impl Kernel {
     #[inline(never)]
     fn park(&mut self, c: CpuId, rq: CpuId) -> bool {
         self.cpu(rq).lock.waiters.push_back(c);
-        self.this_cpu().parked = true;
+        self.this_cpu().pauses.park();
         false
     }
 
@@ -291,7 +280,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn moment(&self) -> Instant {
         let me = &self.cpus.this_cpu;
-        me.clock + Span::from_ns(me.spent_ps / 1000)
+        after_ps(me.clock, me.spent_ps)
     }
 
     /// Waits, by reservation, for a runqueue's lock that `c` takes and releases within a step. If the holder is
@@ -372,7 +361,7 @@ impl Kernel {
         let resumes = waiter.clock.max(at) + handover;
         let waited = resumes.since(waiter.clock);
         waiter.clock = resumes;
-        waiter.parked = false;
+        waiter.pauses.unpark();
         self.queue.set_cpu(next, resumes);
         let lock = &mut self.cpus[rq].lock;
         lock.uses.taken += 1;
@@ -407,12 +396,11 @@ impl Kernel {
     /// The CPU that takes a step reschedules when it has done that.
     #[inline]
     pub(crate) fn resched_here(&mut self) {
-        let at = self.moment();
         let cpu = self.this_cpu();
         let is_asked = cpu.need_resched && cpu.resched_at != Instant::NEVER;
         if !is_asked && cpu.alive {
             cpu.need_resched = true;
-            cpu.resched_at = at;
+            cpu.resched_at = cpu.clock;
         }
     }
 
@@ -436,7 +424,7 @@ impl Kernel {
     pub(crate) fn interrupt(&mut self, c: CpuId, at: Instant, irq: Irq) {
         let c = self.alive_or_boot(c);
         let cpu = self.cpu(c);
-        cpu.inbox.push_back(irq);
+        cpu.errands.add_irq(irq);
         if cpu.in_user {
             let at = at.min(self.queue.cpu_at(c));
             self.queue.set_cpu(c, at);
@@ -453,6 +441,14 @@ impl Kernel {
     pub(crate) fn end_scheduler(&mut self, c: CpuId, kind: ExitKind, code: i64, message: String) {
         if self.exit.is_none() {
             self.exit = Some(Exit { kind, code, message, cpu: c, at: self.now });
+            self.tell_cpus_of_end(true);
+        }
+    }
+
+    /// The scheduler has ended, or is being disabled because it has: the first CPU on its way out of the kernel begins.
+    pub(crate) fn tell_cpus_of_end(&mut self, ends: bool) {
+        for cpu in self.machine.topology.iter() {
+            self.cpus[cpu].errands.set_ends(ends);
         }
     }
 

@@ -122,6 +122,7 @@ impl Kernel {
 
     fn companion_failed(&mut self, task: TaskId, why: String) {
         let program = format!("{} (a companion)", self.name_of(task));
+        self.may_halt = true;
         self.failed_program.get_or_insert(ProgramFailure { program, why });
     }
 }

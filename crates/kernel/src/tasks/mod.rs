@@ -16,6 +16,7 @@ pub(crate) mod spin;
 pub(crate) mod tape;
 
 use crate::paths::sim::Sim;
+use crate::state::event::EventQueue;
 use crate::state::frame::Frame;
 use crate::state::frame::cgroup::CgroupFrame;
 use crate::state::kernel::{Kernel, SPIN_NS};
@@ -45,19 +46,22 @@ const FORK_WAITS_NS: u64 = 1000;
 
 impl<E: Engine> Sim<E> {
     /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
-        let now = self.k.this_cpu().clock;
-        let began = &mut self.k.task(task).began;
-        *began = now.min(*began);
         self.k.counters.programs_went_on += 1;
         let tells = self.k.out.wants(Class::ACTS);
-        for _ in 0..FREE_STEPS {
+        let mut left = FREE_STEPS;
+        while left > 0 {
             // Inline, but for steps that few programs repeat.
-            let then = match self.take_common_step(c, task, tells) {
+            let then = match self.take_common_steps(c, task, tells, &mut left) {
                 Some(then) => then,
-                None if tells => self.own_step(c, task, |sim| sim.take_any_step(c, task)),
-                None => self.take_step(c, task),
+                None => {
+                    left -= 1;
+                    match tells {
+                        true => self.own_step(c, task, |sim| sim.take_any_step(c, task)),
+                        false => self.take_step(c, task),
+                    }
+                }
             };
             if let Then::Leave = then {
                 return;
@@ -69,56 +73,60 @@ impl<E: Engine> Sim<E> {
 
     #[inline(never)]
     fn take_any_step(&mut self, c: CpuId, task: TaskId) -> Then {
-        match self.take_common_step(c, task, false) {
+        match self.take_common_steps(c, task, false, &mut 1) {
             Some(then) => then,
             None => self.take_step(c, task),
         }
     }
 
-    /// Takes the next step if it is one of those that programs repeat most. If `tells`, only one that charges nothing
-    /// and wakes nobody, and what the task used before it works is emitted.
+    /// Takes the next steps if they are among those that programs repeat most: up to one that takes time, and `left` that
+    /// don't. If `tells`, only ones that charge nothing and wake nobody, and what the task used before it works is
+    /// emitted.
     #[inline(always)]
-    fn take_common_step(&mut self, c: CpuId, task: TaskId, tells: bool) -> Option<Then> {
+    fn take_common_steps(&mut self, c: CpuId, task: TaskId, tells: bool, left: &mut u32) -> Option<Then> {
         let t = &mut self.k.tasks[task];
-        let steps = &self.k.workload.tasks[t.spec? as usize].steps;
-        match *steps.get(t.next_step as usize)? {
-            Step::Run(amount) => {
-                t.next_step += 1;
-                let work = drawn(t, amount);
-                t.doing = Doing::Work(work);
-                if self.k.noise.profile.is_some() {
-                    let work = self.k.varied(task, work);
-                    self.k.task(task).doing = Doing::Work(work);
+        let steps = self.k.workload.tasks[t.spec? as usize].steps.as_slice();
+        while *left > 0 {
+            match *steps.get(t.next_step as usize)? {
+                Step::Loop { to, times, slot } => {
+                    t.next_step += 1;
+                    loop_back(t, to, times, slot);
                 }
-                if tells {
-                    self.k.tell_worked(c, task);
+                Step::Count => {
+                    t.next_step += 1;
+                    t.counted += 1;
                 }
-                Some(Then::Leave)
+                Step::Run(amount) => {
+                    t.next_step += 1;
+                    let work = drawn(t, amount);
+                    t.doing = Doing::Work(work);
+                    if self.k.noise.profile.is_some() {
+                        let work = self.k.varied(task, work);
+                        self.k.task(task).doing = Doing::Work(work);
+                    }
+                    if tells {
+                        self.k.tell_worked(c, task);
+                    }
+                    return Some(Then::Leave);
+                }
+                Step::Sleep(amount) if !tells => {
+                    t.next_step += 1;
+                    let until = self.k.cpus.this_cpu.clock + drawn(t, amount);
+                    return Some(self.sleep_until_timer(c, task, until, Timer::Relative));
+                }
+                Step::Send { channel, bytes } if !tells => {
+                    t.next_step += 1;
+                    return Some(self.send(c, task, channel, bytes));
+                }
+                Step::Receive { channel, bytes } if !tells => {
+                    t.next_step += 1;
+                    return Some(self.receive(c, task, channel, bytes));
+                }
+                _ => return None,
             }
-            Step::Sleep(amount) if !tells => {
-                t.next_step += 1;
-                let until = self.k.cpus.this_cpu.clock + drawn(t, amount);
-                Some(self.sleep_until_timer(c, task, until, Timer::Relative))
-            }
-            Step::Send { channel, bytes } if !tells => {
-                t.next_step += 1;
-                Some(self.send(c, task, channel, bytes))
-            }
-            Step::Receive { channel, bytes } if !tells => {
-                t.next_step += 1;
-                Some(self.receive(c, task, channel, bytes))
-            }
-            Step::Loop { to, times, slot } => {
-                t.next_step += 1;
-                Some(loop_back(t, to, times, slot))
-            }
-            Step::Count => {
-                t.next_step += 1;
-                t.counted += 1;
-                Some(Then::GoOn)
-            }
-            _ => None,
+            *left -= 1;
         }
+        Some(Then::GoOn)
     }
 
     /// Takes the next step, one of the others.
@@ -313,29 +321,24 @@ impl<E: Engine> Sim<E> {
 
     #[inline(always)]
     fn sleep_until_timer(&mut self, c: CpuId, task: TaskId, until: Instant, timer: Timer) -> Then {
-        let now = self.k.cpus.this_cpu.clock;
-        self.sleep_at_least(task, until.max(now), timer);
-        self.block(c, task)
+        let until = until.max(self.k.cpus.this_cpu.clock) + self.k.timer_lateness(task);
+        let t = &mut self.k.tasks[task];
+        arm_sleep(t, &mut self.k.queue, task, until, timer);
+        t.state = State::Blocking;
+        self.syscall(c);
+        self.k.resched_here();
+        Then::Leave
     }
 
     /// The task's timer fires at `until`, or later by its slack.
-    #[inline]
     fn sleep_at_least(&mut self, task: TaskId, until: Instant, timer: Timer) {
-        let costs = &self.k.machine.costs;
-        // Real-time tasks have no slack.
-        let is_urgent = matches!(self.k.tasks[task].policy, Policy::Fifo(_) | Policy::RoundRobin(_));
-        let (slack_ns, timer_ns) = (if is_urgent { 0 } else { costs.timer_slack_ns }, costs.timer_ns);
-        let late = Span::from_ns(self.k.timer_delay_ns(task, slack_ns) + timer_ns);
-        self.arm_sleep(task, until + late, timer);
+        let at = until + self.k.timer_lateness(task);
+        self.arm_sleep(task, at, timer);
     }
 
     /// The task's timer fires at `at`.
-    #[inline]
     fn arm_sleep(&mut self, task: TaskId, at: Instant, timer: Timer) {
-        let t = self.k.task(task);
-        t.sleeps += 1;
-        t.sleeps_until = Some((at, timer));
-        self.k.queue.push(at, task.0);
+        arm_sleep(&mut self.k.tasks[task], &mut self.k.queue, task, at, timer);
     }
 
     fn wait_timer(&mut self, c: CpuId, task: TaskId, timer: ObjectId, period: Span, mode: TimerMode) -> Then {
@@ -379,13 +382,18 @@ impl<E: Engine> Sim<E> {
     }
 }
 
+/// A sleep of the task begins; its timer fires at `at`.
+#[inline(always)]
+fn arm_sleep(t: &mut Task, queue: &mut EventQueue, task: TaskId, at: Instant, timer: Timer) {
+    t.sleeps += 1;
+    t.sleeps_until = Some((at, timer));
+    queue.push(at, task.0);
+}
+
 /// The end of a loop of a task's program.
-#[inline]
-fn loop_back(task: &mut Task, to: u32, times: Option<u32>, slot: u8) -> Then {
-    let Some(times) = times else {
-        task.next_step = to;
-        return Then::GoOn;
-    };
+#[inline(always)]
+fn loop_back(task: &mut Task, to: u32, times: Option<u32>, slot: u8) {
+    let Some(times) = times else { return task.next_step = to };
     let slot = usize::from(slot);
     if task.loops.len() <= slot {
         task.loops.resize(slot + 1, 0);
@@ -397,10 +405,19 @@ fn loop_back(task: &mut Task, to: u32, times: Option<u32>, slot: u8) -> Then {
     } else {
         task.next_step = to;
     }
-    Then::GoOn
 }
 
 impl Kernel {
+    /// How much later than its expiry a sleeping task's timer fires.
+    #[inline(always)]
+    fn timer_lateness(&mut self, task: TaskId) -> Span {
+        let costs = &self.machine.costs;
+        // Real-time tasks have no slack.
+        let is_urgent = matches!(self.tasks[task].policy, Policy::Fifo(_) | Policy::RoundRobin(_));
+        let (slack_ns, timer_ns) = (if is_urgent { 0 } else { costs.timer_slack_ns }, costs.timer_ns);
+        Span::from_ns(self.timer_delay_ns(task, slack_ns) + timer_ns)
+    }
+
     /// When a timer expired last; initially, when the task that first uses it began. Timers beyond the
     /// workload's number are shared by all tasks.
     fn last_expiry(&mut self, task: TaskId, timer: ObjectId) -> &mut Instant {

@@ -12,10 +12,15 @@ impl<E: Engine> Sim<E> {
     /// the task continues when it has the CPU again.
     pub(crate) fn act(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
-        if curr.is_idle() || self.has_duty() {
-            return;
+        if !curr.is_idle() && !self.has_duty() {
+            self.go_on(c);
         }
-        let now = self.k.this_cpu().clock;
+    }
+
+    /// The current task of `c`, which has nothing else to do, continues its program if its work is done.
+    #[inline(never)]
+    pub(crate) fn go_on(&mut self, c: CpuId) {
+        let (curr, now) = (self.k.this_cpu().curr, self.k.this_cpu().clock);
         let t = self.k.task(curr);
         match t.doing {
             Doing::Work(left) if left > Span::ZERO => {}
@@ -27,6 +32,7 @@ impl<E: Engine> Sim<E> {
             Doing::Spin(mutex) => self.spin_again(curr, mutex),
             _ => {
                 t.doing = Doing::Steps;
+                t.began = t.began.min(now);
                 self.take_steps(c, curr);
             }
         }

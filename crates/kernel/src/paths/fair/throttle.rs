@@ -17,7 +17,7 @@ impl<E: Engine> Sim<E> {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Throttle));
         }
-        self.k.this_cpu().throttles = false;
+        self.k.this_cpu().errands.set_throttles(false);
         self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
         let task = self.k.this_cpu().curr;
         if self.k.class_of(task) != SchedClass::Fair {

@@ -19,6 +19,7 @@ impl<E: Engine> Sim<E> {
     /// cgroup and every task leaves it.
     pub(crate) fn begin_disable(&mut self) {
         self.k.scx.phase = Phase::Disabling;
+        self.k.tell_cpus_of_end(false);
         self.k.scx.takes = Takes::Nobody;
         let cgroups = Frame::Cgroup(CgroupFrame::Disable { place: 0 });
         self.k.this_cpu().stack.extend([Frame::DisableTask { task: TaskId(0) }, cgroups]);
@@ -76,6 +77,7 @@ impl<E: Engine> Sim<E> {
     /// Runs [`Frame::Disabled`].
     pub(crate) fn disabled(&mut self, c: CpuId) {
         self.k.scx.mark_gone();
+        self.k.may_halt = true;
         if self.k.comes_again() {
             self.k.forget_scheduler(c);
         } else {

@@ -18,7 +18,7 @@ impl Kernel {
             Some(holder) if holder == c => return true,
             Some(_) => {
                 mutex.waiters.push_back(c);
-                self.cpus.this_cpu.parked = true;
+                self.cpus.this_cpu.pauses.park();
                 return false;
             }
             None => mutex.holder = Some(c),
@@ -55,7 +55,7 @@ impl Kernel {
         self.cgroups.mutex.since = resumes;
         self.cgroups.mutex.uses.count(waited, others + 1);
         waiter.clock = resumes;
-        waiter.parked = false;
+        waiter.pauses.unpark();
         self.queue.set_cpu(next, resumes);
     }
 

@@ -35,7 +35,7 @@ impl Kernel {
                 match self.queue_below(id) {
                     Some(below) => at = below,
                     None => {
-                        self.this_cpu().throttles = is_throttled;
+                        self.this_cpu().errands.set_throttles(is_throttled);
                         return id.task();
                     }
                 }

@@ -16,11 +16,11 @@ impl Kernel {
         if flags & kick::IDLE != 0 && known && !self.cpus[target].is_idle() {
             return;
         }
-        let kicks = &mut self.this_cpu().kicks;
-        match kicks.iter_mut().find(|(noted, _)| *noted == target) {
+        let errands = &mut self.this_cpu().errands;
+        match errands.kick_of(target) {
             // A plain kick replaces an idle one.
-            Some((_, noted)) => *noted = (*noted & !kick::IDLE) | (flags & (*noted | !kick::IDLE)),
-            None => kicks.push((target, flags)),
+            Some(noted) => *noted = (*noted & !kick::IDLE) | (flags & (*noted | !kick::IDLE)),
+            None => errands.add_kick(target, flags),
         }
     }
 }

@@ -30,17 +30,16 @@ impl Kernel {
         cpu.reenqueue = Some(cpu.reenqueue.unwrap_or(0) | flags);
         let by_holder = cpu.lock.defers;
         debug_assert!(self.cpus.is_running(c), "the running CPU notices");
-        let noted = &mut self.this_cpu().reenqueues;
-        if !by_holder && !noted.contains(&Reenqueued::Local(rq)) {
-            noted.push(Reenqueued::Local(rq));
+        if !by_holder {
+            self.this_cpu().errands.add_reenqueue(Reenqueued::Local(rq));
         }
     }
 
     /// `schedule_dsq_reenq()` for one of the scheduler's own DSQs.
     pub(crate) fn note_reenqueue_of(&mut self, id: DsqId) {
         let cpu = self.this_cpu();
-        if !cpu.bypassing && !cpu.reenqueues.contains(&Reenqueued::User(id)) {
-            cpu.reenqueues.push(Reenqueued::User(id));
+        if !cpu.bypassing {
+            cpu.errands.add_reenqueue(Reenqueued::User(id));
         }
     }
 

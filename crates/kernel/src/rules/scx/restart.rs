@@ -38,6 +38,7 @@ impl Kernel {
     /// Handles the expired reload timer.
     pub(crate) fn restart_due(&mut self) {
         self.again.is_due = self.again.awaited;
+        self.may_halt = true;
     }
 
     /// Removes everything that is left of the scheduler that has exited.
@@ -53,9 +54,8 @@ impl Kernel {
         for cpu in self.machine.topology.iter() {
             let own = self.cpu(cpu);
             (own.bypassing, own.released, own.sync_pending, own.reenqueue) = (false, false, false, None);
-            own.kicks.clear();
             own.to_sync.clear();
-            own.reenqueues.clear();
+            own.errands.forget_scheduler();
             self.set_target(cpu, PERF_ONE);
         }
         self.end_bypass(c);

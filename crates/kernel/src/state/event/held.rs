@@ -4,7 +4,7 @@
 //! first, and is due again some nanoseconds later. A short sorted list of those costs less than a tournament among all
 //! CPUs. One that is due later than [`NEAR`] of them, as it waits for a lock, is as well off in the tournament.
 
-use crate::state::event::tournament::{NEVER, cpu_of};
+use crate::state::event::tournament::{NEVER, comes, cpu_of};
 use keel_abi::CpuId;
 
 /// How many CPUs the list holds at most.
@@ -59,7 +59,7 @@ impl Held {
     #[inline]
     pub(super) fn adds(&mut self, cpu: CpuId, key: u64) -> bool {
         let len = self.len;
-        if len == MOST || key == NEVER || len >= NEAR && key > self.keys[len - NEAR] {
+        if len == MOST || !comes(key) || len >= NEAR && key > self.keys[len - NEAR] {
             return false;
         }
         let mut place = len;

@@ -34,6 +34,7 @@ pub struct EventQueue {
     cpus: Tournament,
     /// When the very first event is due, or the horizon: read far more often than it changes.
     next_at: Instant,
+    /// At most [`MAX_INSTANT`].
     horizon: Instant,
 }
 
@@ -44,8 +45,8 @@ impl EventQueue {
         Self {
             timers: Wheel::default(),
             cpus: Tournament::new(cpus),
-            next_at: Instant::NEVER,
-            horizon: Instant::NEVER,
+            next_at: MAX_INSTANT,
+            horizon: MAX_INSTANT,
         }
     }
 
@@ -56,12 +57,19 @@ impl EventQueue {
         self.note();
     }
 
-    /// Sets the event of `cpu`, which has none and is in the middle of a kernel path: it is due soon.
+    /// Sets the event of `cpu`, which has none. The next event is taken right afterwards: until then,
+    /// [`EventQueue::comes_first`] does not know of it.
+    #[inline]
+    pub fn return_cpu(&mut self, cpu: CpuId, at: Instant) {
+        debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
+        self.cpus.set(cpu, at);
+    }
+
+    /// The same for a CPU that is in the middle of a kernel path: it is due soon.
     #[inline]
     pub fn hold_cpu(&mut self, cpu: CpuId, at: Instant) {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
         self.cpus.hold(cpu, at);
-        self.note();
     }
 
     /// Sets the event of `cpu`, which is not later than its previous one. If it would be the next of all, it is taken
@@ -101,22 +109,24 @@ impl EventQueue {
         }
     }
 
-    /// Sets the horizon that no CPU passes for now: [`EventQueue::peek`] returns nothing later.
+    /// Sets the horizon that no CPU passes for now, and beyond which no event is taken.
     pub fn set_horizon(&mut self, horizon: Instant) {
-        self.horizon = horizon;
+        self.horizon = horizon.min(MAX_INSTANT);
         self.note();
     }
 
     /// When the next event is due, regardless of the horizon; [`Instant::NEVER`] if there is none.
-    #[inline]
     pub fn next_due(&self) -> Instant {
-        self.timers.next_at().min(self.cpus.next_at())
+        match self.timers.next_at().min(self.cpus.next_at()) {
+            due if due <= MAX_INSTANT => due,
+            _ => Instant::NEVER,
+        }
     }
 
-    /// When the next event is due, or the horizon if that comes first, or [`Instant::NEVER`].
+    /// Is `at` before everything that is due, and before the horizon?
     #[inline]
-    pub fn peek(&self) -> Instant {
-        self.next_at
+    pub fn is_before_all(&self, at: Instant) -> bool {
+        at < self.next_at
     }
 
     /// Does a step of `cpu` at `at` come before everything that is due? Nothing happens beyond the horizon. The order
@@ -133,9 +143,16 @@ impl EventQueue {
         self.timers.next_at() > at && self.cpus.would_win(cpu, at)
     }
 
+    /// [`EventQueue::note`], apart from common code: nothing more is due by the horizon.
+    #[cold]
+    #[inline(never)]
+    fn note_at_end(&mut self) {
+        self.note();
+    }
+
     #[inline]
     fn note(&mut self) {
-        self.next_at = self.next_due().min(self.horizon);
+        self.next_at = self.timers.next_at().min(self.cpus.next_at()).min(self.horizon);
     }
 
     /// The next event, without taking it.
@@ -145,17 +162,25 @@ impl EventQueue {
         if timer_at <= cpu_at {
             self.timers.first().map(|(at, timer)| (at, Source::Timer(timer)))
         } else {
-            Some((cpu_at, Source::Cpu(self.cpus.next_cpu())))
+            (cpu_at <= MAX_INSTANT).then(|| (cpu_at, Source::Cpu(self.cpus.next_cpu())))
         }
     }
 
-    /// Takes the next event.
+    /// Takes the next event, if one is due by the horizon.
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, Source)> {
         let (timer_at, cpu_at) = (self.timers.next_at(), self.cpus.next_at());
         let popped = if timer_at <= cpu_at {
+            if timer_at > self.horizon {
+                self.note_at_end();
+                return None;
+            }
             self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)))
         } else {
+            if cpu_at > self.horizon {
+                self.note_at_end();
+                return None;
+            }
             Some((cpu_at, Source::Cpu(self.cpus.take_first())))
         };
         self.note();

@@ -27,6 +27,7 @@ impl Model {
 #[derive(Clone, Debug)]
 enum Act {
     SetCpu(u32, u64),
+    ReturnCpu(u32, u64),
     HoldCpu(u32, u64),
     ClearCpu(u32),
     TakeCpu(u32, u64),
@@ -40,6 +41,7 @@ fn acts(cpus: u32) -> impl Strategy<Value = Vec<Act>> {
     let id = prop_oneof![8 => 0..10u32, 2 => any::<u32>(), 1 => (1u32 << 20) - 2..(1 << 20) + 2];
     let act = prop_oneof![
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::SetCpu(cpu, at)),
+        (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::ReturnCpu(cpu, at)),
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::HoldCpu(cpu, at)),
         (0..cpus).prop_map(Act::ClearCpu),
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::TakeCpu(cpu, at)),
@@ -59,12 +61,15 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                 model.add(Instant::from_ns(ns), Source::Cpu(CpuId(cpu)));
                 queue.set_cpu(CpuId(cpu), Instant::from_ns(ns));
             }
-            // Only a CPU without an event is held.
-            Act::HoldCpu(cpu, ns) => {
+            // Only a CPU without an event returns or is held.
+            Act::ReturnCpu(cpu, ns) | Act::HoldCpu(cpu, ns) => {
                 model.clear(CpuId(cpu));
                 queue.clear_cpu(CpuId(cpu));
                 model.add(Instant::from_ns(ns), Source::Cpu(CpuId(cpu)));
-                queue.hold_cpu(CpuId(cpu), Instant::from_ns(ns));
+                match act {
+                    Act::ReturnCpu(..) => queue.return_cpu(CpuId(cpu), Instant::from_ns(ns)),
+                    _ => queue.hold_cpu(CpuId(cpu), Instant::from_ns(ns)),
+                }
             }
             Act::ClearCpu(cpu) => {
                 model.clear(CpuId(cpu));
@@ -97,7 +102,7 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
             Act::Pop => assert_eq!(queue.pop(), model.pop()),
         }
         assert_eq!(queue.peek_source(), model.due.first().copied());
-        assert_eq!(queue.peek(), model.due.first().map_or(Instant::NEVER, |due| due.0));
+        assert_eq!(queue.next_due(), model.due.first().map_or(Instant::NEVER, |due| due.0));
     }
     while let Some(expected) = model.pop() {
         assert_eq!(queue.pop(), Some(expected));

@@ -1,19 +1,23 @@
 //! The earliest of the CPUs' own events, by a tournament among groups of eight.
 //!
-//! A key is the instant above the CPU's number. Groups fill a cache line each; a changed key
+//! A key is the instant above the CPU's number, so keys of CPUs without an event come last. Groups fill a cache line each; a changed key
 //! plays again only in the groups above it, and only as far as a winner changes. A whole group is
 //! looked at only when its winner gets later: one that becomes first is known to win.
 //!
 //! On a machine of several groups, CPUs in the middle of a kernel path are in a list of their own ([`Held`]).
 
+use crate::state::event::MAX_INSTANT;
 use crate::state::event::held::Held;
 use keel_abi::{CpuId, Instant};
 
 /// Bits of a key that hold the CPU's number.
 pub(super) const CPU_BITS: u32 = 12;
 
-/// No event.
+/// No event. A CPU may also have a key with its number and [`AFTER_ALL`].
 pub(super) const NEVER: u64 = u64::MAX;
+
+/// The instant of keys that never come.
+const AFTER_ALL: Instant = Instant::from_ns(MAX_INSTANT.as_ns() + 1);
 
 /// The players of a group.
 const LANES: usize = 8;
@@ -91,7 +95,7 @@ impl Tournament {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn hold_in_list(&mut self, cpu: CpuId, key: u64) {
         if self.held.adds(cpu, key) {
             self.winner = self.winner.min(key);
@@ -115,9 +119,13 @@ impl Tournament {
     #[inline]
     pub(super) fn at(&self, cpu: CpuId) -> Instant {
         let place = self.cpus + cpu.index() - 1;
-        instant(self.groups[place / LANES].0[place % LANES].min(self.held.key(cpu)))
+        match instant(self.groups[place / LANES].0[place % LANES].min(self.held.key(cpu))) {
+            AFTER_ALL => Instant::NEVER,
+            at => at,
+        }
     }
 
+    /// When the first CPU is due; after [`MAX_INSTANT`] if none is.
     #[inline]
     pub(super) fn next_at(&self) -> Instant {
         instant(self.winner)
@@ -138,7 +146,7 @@ impl Tournament {
         cpu
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn take_from_rounds(&mut self, cpu: CpuId) {
         if self.winner == self.held.first() {
             self.held.take_first(cpu);
@@ -148,6 +156,7 @@ impl Tournament {
         self.winner = self.of_final.min(self.held.first());
     }
 
+    #[inline(never)]
     fn take_from_final(&mut self, cpu: CpuId) {
         let (mut key, mut place) = (NEVER, self.cpus + cpu.index() - 1);
         loop {
@@ -187,7 +196,7 @@ impl Tournament {
         self.winner = self.of_final.min(self.held.first());
     }
 
-    #[inline]
+    #[inline(never)]
     fn play_rounds(&mut self, cpu: CpuId, key: u64) {
         let (mut key, mut place) = (key, self.cpus + cpu.index() - 1);
         while place >= LANES {
@@ -205,16 +214,22 @@ impl Tournament {
 
 #[inline]
 fn key(cpu: CpuId, at: Instant) -> u64 {
-    if at <= crate::state::event::MAX_INSTANT { at.as_ns() << CPU_BITS | u64::from(cpu.0) } else { NEVER }
+    at.min(AFTER_ALL).as_ns() << CPU_BITS | u64::from(cpu.0)
 }
 
-/// Whose key it is; meaningless for [`NEVER`].
+/// Whose key it is; meaningless if it never comes.
 #[inline]
 pub(super) fn cpu_of(key: u64) -> CpuId {
     CpuId((key & ((1 << CPU_BITS) - 1)) as u32)
 }
 
+/// Does this key come at all?
+#[inline]
+pub(super) fn comes(key: u64) -> bool {
+    instant(key) < AFTER_ALL
+}
+
 #[inline]
 fn instant(key: u64) -> Instant {
-    if key == NEVER { Instant::NEVER } else { Instant::from_ns(key >> CPU_BITS) }
+    Instant::from_ns(key >> CPU_BITS)
 }

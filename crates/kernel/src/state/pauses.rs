@@ -1,0 +1,106 @@
+//! Why a CPU may not simply take its next step, although no other CPU is due first.
+//!
+//! It asks after each step, and rarely has a reason. So one word says whether there is any.
+
+use keel_abi::TaskId;
+use std::collections::VecDeque;
+
+/// Reasons, as bits.
+mod reason {
+    pub(super) const PARKED: u8 = 1;
+    pub(super) const DEQUEUE: u8 = 2;
+    pub(super) const TURNS: u8 = 4;
+    pub(super) const LOOP: u8 = 8;
+}
+
+/// A CPU's reasons to pause.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses {
+    reasons: u8,
+    /// Tasks whose custody ended: `ops.dequeue` calls owed.
+    dequeues: VecDeque<(TaskId, u64)>,
+}
+
+impl Pauses {
+    /// Is there no reason?
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.reasons == 0
+    }
+
+    #[inline]
+    const fn has(&self, reason: u8) -> bool {
+        self.reasons & reason != 0
+    }
+
+    /// Is it in line for a lock?
+    #[inline]
+    pub(crate) fn is_parked(&self) -> bool {
+        self.has(reason::PARKED)
+    }
+
+    pub(crate) fn park(&mut self) {
+        self.reasons |= reason::PARKED;
+    }
+
+    pub(crate) fn unpark(&mut self) {
+        self.reasons &= !reason::PARKED;
+    }
+
+    /// Does it owe an `ops.dequeue`? That comes before the next step.
+    #[inline]
+    pub(crate) fn owes_dequeue(&self) -> bool {
+        self.has(reason::DEQUEUE)
+    }
+
+    pub(crate) fn owe_dequeue(&mut self, task: TaskId, flags: u64) {
+        self.dequeues.push_back((task, flags));
+        self.reasons |= reason::DEQUEUE;
+    }
+
+    pub(crate) fn next_dequeue(&mut self) -> Option<(TaskId, u64)> {
+        let next = self.dequeues.pop_front();
+        if self.dequeues.is_empty() {
+            self.reasons &= !reason::DEQUEUE;
+        }
+        next
+    }
+
+    /// Do CPUs take turns on an emulator's one thread?
+    #[inline]
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.has(reason::TURNS)
+    }
+
+    pub(crate) fn take_turns(&mut self) {
+        self.reasons |= reason::TURNS;
+    }
+
+    /// Does the run return to its loop after each step?
+    #[inline]
+    pub(crate) fn returns_to_loop(&self) -> bool {
+        self.has(reason::LOOP)
+    }
+
+    pub(crate) fn return_to_loop(&mut self) {
+        self.reasons |= reason::LOOP;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_pauses_until_the_last_reason_is_gone() {
+        let mut pauses = Pauses::default();
+        pauses.park();
+        (1..=2).for_each(|n| pauses.owe_dequeue(TaskId(n), 0));
+        pauses.unpark();
+        for n in 1..=2 {
+            assert!(pauses.owes_dequeue() && !pauses.is_parked());
+            assert_eq!(pauses.next_dequeue(), Some((TaskId(n), 0)));
+        }
+        assert!(pauses.is_empty());
+    }
+}
