@@ -47,6 +47,9 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Quiesce`].
     #[inline(always)]
     pub(crate) fn quiesce(&mut self, c: CpuId, task: TaskId) {
+        if !self.k.has(Op::Quiescent) {
+            return self.deactivated(c, task);
+        }
         let args = [self.k.tasks[task].ea.0, deq::SLEEP];
         let next = Frame::Deactivated { task };
         self.call(c, Op::Quiescent, (task, &args), next, |sim| sim.deactivated(c, task));
@@ -60,7 +63,7 @@ impl<E: Engine> Sim<E> {
         t.queued = false;
         t.direct = None;
         t.watched = false;
-        self.k.mirror_flags(self.vm.world(), task);
-        self.go(Frame::Pick, |sim| sim.pick(c));
+        t.mirror_flags(self.vm.world());
+        self.go_on(Frame::Pick, |sim| sim.pick(c));
     }
 }

@@ -104,7 +104,14 @@ impl<E: Engine> Sim<E> {
             return self.update_idle(c, true, real, done, |sim| sim.scheduled(c, TaskId::IDLE));
         }
         self.k.switch_to(c, prev, next);
-        self.k.mirror_arrival(self.vm.world(), next);
+        let mut args = [0];
+        if !next.is_idle() {
+            let t = &self.k.tasks[next];
+            if t.class == SchedClass::Ext {
+                t.mirror_arrival(self.vm.world());
+            }
+            args = [t.ea.0];
+        }
         if self.k.scx.needs_slow_path {
             self.k.mirror_spell(self.vm.world(), prev);
             self.k.mirror_spell(self.vm.world(), next);
@@ -123,7 +130,6 @@ impl<E: Engine> Sim<E> {
             }
             self.update_idle(c, true, true, done, |sim| sim.scheduled(c, prev));
         } else {
-            let args = [self.k.tasks[next].ea.0];
             self.call(c, Op::Running, (next, &args), done, |sim| sim.scheduled(c, prev));
         }
     }
@@ -165,6 +171,9 @@ impl<E: Engine> Sim<E> {
                 return self.k.this_cpu().stack.push(Frame::PushAway { task });
             }
         }
-        self.finish_rq(c, c);
+        if self.k.scx.needs_slow_path || self.k.owes_moves(c) {
+            return self.finish_rq(c, c);
+        }
+        self.go_on(Frame::Unlock { rq: c }, |sim| sim.k.unlock_rq(c, c));
     }
 }

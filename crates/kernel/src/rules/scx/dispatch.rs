@@ -11,7 +11,7 @@ use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
     /// Moves a task from the node's global queue to `c`'s local one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn consume_global<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
         let queue = self.queues.global(self.machine.topology.place(c).node);
         !self.looks_empty(c, queue) && self.consume(world, c, queue, 0)
@@ -34,36 +34,52 @@ impl Kernel {
         queue: QueueId,
         enq_flags: u64,
     ) -> bool {
-        let mut ps = 0;
-        let found = self.queues.table.queue(queue).first().and_then(|first| {
-            ps += self.lines.read_task_ps(first, c);
-            if self.comes(first, c) { Some(first) } else { self.first_behind(c, queue, &mut ps) }
-        });
-        if let Some(task) = found {
-            ps += self.unlink_ps(c, queue, task);
+        let Some(task) = self.queues.table.queue(queue).first() else {
+            self.hold_queue(c, queue, 0);
+            return false;
+        };
+        let t = &mut self.tasks[task];
+        if !may_come(t, c, self.cpus.this_cpu.online) {
+            return self.consume_behind(world, c, queue, enq_flags);
         }
+        let from = t.cpu;
+        t.queue = None;
+        let ps = self.unlink_first_ps(c, queue, task);
         self.hold_queue(c, queue, ps);
-        let Some(task) = found else { return false };
-        self.left_queue(queue, task);
-        if self.tasks[task].cpu != c {
+        self.left_queue(queue, task, from);
+        if from != c {
             self.move_task(world, c, task, c);
         }
         self.insert_local(world, c, c, task, enq_flags);
         true
     }
 
-    /// May a task of a queue come to `c` now?
-    #[inline]
-    fn comes(&self, task: TaskId, c: CpuId) -> bool {
-        may_come(&self.tasks[task], c, self.cpus[c].online)
+    /// The same where the first task may not run on `c`.
+    #[inline(never)]
+    fn consume_behind<W: World>(&mut self, world: &mut W, c: CpuId, queue: QueueId, enq_flags: u64) -> bool {
+        let mut ps = 0;
+        let found = self.first_behind(c, queue, &mut ps);
+        if let Some(task) = found {
+            ps += self.unlink_ps(c, queue, task);
+        }
+        self.hold_queue(c, queue, ps);
+        let Some(task) = found else { return false };
+        let from = self.tasks[task].cpu;
+        self.left_queue(queue, task, from);
+        if from != c {
+            self.move_task(world, c, task, c);
+        }
+        self.insert_local(world, c, c, task, enq_flags);
+        true
     }
 
     /// The first task behind the head of `queue` that may come to `c`. Reads the tasks up to it, which costs `ps` more.
-    #[inline(never)]
     fn first_behind(&mut self, c: CpuId, queue: QueueId, ps: &mut u64) -> Option<TaskId> {
-        let (tasks, online) = (&self.tasks, self.cpus[c].online);
+        let (tasks, online) = (&self.tasks, self.cpus.this_cpu.online);
         let (table, lines) = (&self.queues.table, &mut self.lines);
-        table.queue(queue).first_behind_where(&table.links, |task| {
+        let dsq = table.queue(queue);
+        *ps += dsq.first().map_or(0, |first| lines.read_task_ps(first, c));
+        dsq.first_behind_where(&table.links, |task| {
             *ps += lines.read_task_ps(task, c);
             may_come(&tasks[task], c, online)
         })

@@ -163,21 +163,20 @@ impl Kernel {
     pub(crate) fn leave_queue(&mut self, task: TaskId) -> Option<QueueId> {
         self.task(task).queue = None;
         let queue = self.queues.table.remove(task)?;
-        self.left_queue(queue, task);
+        self.left_queue(queue, task, self.tasks[task].cpu);
         Some(queue)
     }
 
-    /// `task` is no longer in `queue`.
+    /// `task` of runqueue `rq` is no longer in `queue`.
     #[inline(always)]
-    pub(crate) fn left_queue(&mut self, queue: QueueId, task: TaskId) {
+    pub(crate) fn left_queue(&mut self, queue: QueueId, task: TaskId, rq: CpuId) {
         if self.scx.knows_immed {
             self.discount_immed(queue, task);
         }
         if self.out.wants(Class::QUEUES) {
             let dsq = self.queues.table.queue(queue);
             let unqueued = What::Unqueued { task, dsq: dsq.id(), len: dsq.len() };
-            let c = self.tasks[task].cpu;
-            self.tell(Class::QUEUES, c, unqueued);
+            self.tell(Class::QUEUES, rq, unqueued);
         }
     }
 

@@ -144,11 +144,23 @@ impl Kernel {
         ps
     }
 
+    /// The same for the first task of `queue`, which `c` reads before, and whose own note of its queue the caller clears.
+    #[inline(always)]
+    pub(crate) fn unlink_first_ps(&mut self, c: CpuId, queue: QueueId, first: TaskId) -> u64 {
+        let mut ps = self.lines.read_and_write_task_ps(first, c);
+        let (dsq, links) = self.queues.table.queue_mut(queue);
+        if let Some(behind) = dsq.neighbour_of_first(links, first) {
+            ps += self.lines.write_task_ps(behind, c);
+        }
+        dsq.take_first(links, first);
+        ps
+    }
+
     /// The same, charged, with all that follows.
     pub(crate) fn unlink(&mut self, c: CpuId, queue: QueueId, task: TaskId) {
         let ps = self.unlink_ps(c, queue, task);
         self.charge_ps(c, ps);
-        self.left_queue(queue, task);
+        self.left_queue(queue, task, self.tasks[task].cpu);
     }
 
     /// Takes `task` out of its queue, under that queue's lock (`dispatch_dequeue()`).

@@ -146,6 +146,16 @@ impl KernelLines {
         }
     }
 
+    /// Reads a task and then writes it.
+    #[inline]
+    pub(crate) fn read_and_write_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
+        self.fetch_task(task, by);
+        match self.tasks.get_mut(task.index()) {
+            Some(line) => self.transfers.read_and_write_counted_ps(line, by, &mut self.uses.tasks),
+            None => self.new_task_ps(task, by),
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn new_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {

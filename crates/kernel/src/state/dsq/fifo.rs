@@ -80,6 +80,16 @@ impl Fifo {
         }
     }
 
+    /// Removes the head, which is `gone`.
+    #[inline]
+    pub(super) fn remove_first(&mut self, links: &mut Links, gone: TaskId) {
+        self.head = links.at(gone).next;
+        match self.first() {
+            Some(behind) => links.at_mut(behind).prev_or_place = NOWHERE,
+            None => self.tail = NOWHERE,
+        }
+    }
+
     /// The first task behind the head that is `eligible`.
     pub(super) fn first_after_head_where(
         &self,

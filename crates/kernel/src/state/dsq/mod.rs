@@ -161,7 +161,7 @@ impl Dsq {
     }
 
     /// Removes `task`, which is in this queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_out(&mut self, links: &mut Links, task: TaskId) {
         debug_assert!(self.holds(links, task));
         if self.fifo.is_empty() {
@@ -170,6 +170,19 @@ impl Dsq {
             self.fifo.remove(links, task);
         }
         links.at_mut(task).queue = links::NOWHERE;
+        self.len -= 1;
+    }
+
+    /// The same for the first task.
+    #[inline(always)]
+    pub(crate) fn take_first(&mut self, links: &mut Links, first: TaskId) {
+        debug_assert_eq!(self.first(), Some(first));
+        if self.fifo.is_empty() {
+            self.heap.remove_first(links);
+        } else {
+            self.fifo.remove_first(links, first);
+        }
+        links.at_mut(first).queue = links::NOWHERE;
         self.len -= 1;
     }
 
@@ -200,6 +213,13 @@ impl Dsq {
             return self.heap.neighbours(links, task);
         }
         [true, false].map(|reverse| fifo::Fifo::step(links, task, reverse))
+    }
+
+    /// The only neighbour of `first`, the first task, if it has one.
+    #[inline]
+    pub(crate) fn neighbour_of_first(&self, links: &Links, first: TaskId) -> Option<TaskId> {
+        debug_assert_eq!([None, self.neighbours(links, first)[1]], self.neighbours(links, first));
+        if self.fifo.is_empty() { self.heap.second() } else { fifo::Fifo::step(links, first, false) }
     }
 
     /// Removes and returns the first task.
