@@ -194,9 +194,10 @@ impl<E: Engine> Sim<E> {
         if let Some(next) = at_hand.or_else(|| self.k.next_global(self.vm.world(), c)) {
             return self.found(c, next);
         }
-        let next = if self.k.this_cpu().dispatch.dispatched == 0 {
-            Frame::NothingFound
-        } else if left <= 1 {
+        if self.k.this_cpu().dispatch.dispatched == 0 {
+            return self.go(Frame::NothingFound, |sim| sim.nothing_found(c));
+        }
+        let next = if left <= 1 {
             self.k.this_cpu().kicks.push((c, 0));
             Frame::NothingFound
         } else {

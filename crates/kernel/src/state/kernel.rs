@@ -408,10 +408,18 @@ impl Kernel {
         lock.holder = None;
         lock.uses.held += at.since(lock.since);
         let (free_at, has_waiters) = (lock.free_at, !lock.waiters.is_empty());
-        self.sync_released(c, Sync::Runqueue(rq));
+        if self.clocks.is_some() {
+            self.note_rq_released(c, rq);
+        }
         if has_waiters {
             self.hand_over(rq, free_at);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_rq_released(&mut self, c: CpuId, rq: CpuId) {
+        self.sync_released(c, Sync::Runqueue(rq));
     }
 
     /// Hands a free lock to the first waiter.

@@ -27,6 +27,17 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn hold_queue(&mut self, c: CpuId, queue: QueueId, work_ps: u64) {
         let line_ps = self.lines.write_queue_ps(queue, c);
+        self.hold_queue_at_hand(c, queue, (line_ps, work_ps));
+    }
+
+    /// The same after the queue's line was taken, which cost `line_ps`.
+    #[inline(always)]
+    pub(crate) fn hold_queue_at_hand(
+        &mut self,
+        c: CpuId,
+        queue: QueueId,
+        (line_ps, work_ps): (u64, u64),
+    ) {
         if let QueueKind::Local(_) = self.queues.kind(queue) {
             return self.charge_ps(c, line_ps + work_ps);
         }
