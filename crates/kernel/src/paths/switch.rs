@@ -14,6 +14,28 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
     pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
         let prev = self.k.this_cpu().curr;
+        if !self.is_plain_switch(prev, next) {
+            return self.switch_otherwise(c, prev, next);
+        }
+        self.k.this_cpu().next_class = SchedClass::Ext;
+        self.go_on(Frame::SetNext { prev, next }, |sim| sim.set_next(c, prev, next));
+    }
+
+    /// Does one of the scheduler's tasks follow another task that has left its queue already? If so, nothing has to be
+    /// charged or called before the switch itself.
+    #[inline(always)]
+    fn is_plain_switch(&mut self, prev: TaskId, next: TaskId) -> bool {
+        let k = &self.k;
+        if prev.is_idle() || next.is_idle() || prev == next || k.machine.costs.distinguishes_switches_to_idle() {
+            return false;
+        }
+        let t = &k.tasks[next];
+        let slice_at = t.ea.offset(crate::state::layout::task::SCX_SLICE);
+        !k.tasks[prev].queued && t.class == SchedClass::Ext && self.vm.world().u64_at(slice_at) != 0
+    }
+
+    #[inline(never)]
+    fn switch_otherwise(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.charge_rest_of_schedule(c, prev, next);
         let mut class = SchedClass::Idle;
         if !next.is_idle() {

@@ -42,12 +42,21 @@ impl<E: Engine> Sim<E> {
         let cpu = self.k.this_cpu();
         cpu.picks += 1;
         cpu.throttles = false;
-        let is_usual = cpu.rt.is_empty() && !cpu.released;
+        let is_usual = cpu.rt.is_empty() && !cpu.released && cpu.next_class <= SchedClass::Ext;
         if !is_usual || self.k.fair.queued > 0 || self.k.scx.phase == Phase::Absent {
             return self.pick_rarely(c);
         }
-        // No higher class has a task, and the choice itself costs nothing.
-        self.begin_pick_ext();
+        self.k.this_cpu().sync_pending = false;
+        if self.k.is_queued(self.k.cpus.this_cpu.curr) || self.k.first_local(c).is_some() {
+            return self.pick_at_hand(c);
+        }
+        self.k.this_cpu().in_balance = true;
+        self.go_on(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS));
+    }
+
+    /// No higher class has a task, but sched_ext may have one without asking the scheduler. The choice costs nothing.
+    #[inline(never)]
+    fn pick_at_hand(&mut self, c: CpuId) {
         match self.pick_ext(c) {
             Some(next) => self.go_on(Frame::Switch { next }, |sim| sim.switch(c, next)),
             None => self.go_on(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS)),
@@ -174,18 +183,22 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Dispatched`]: flushes the dispatches that `ops.dispatch` buffered, and checks for a task again.
     pub(crate) fn dispatched(&mut self, c: CpuId, left: u32) {
-        if self.k.cpus.this_cpu.dispatch.inserts.is_empty()
-            && let Some(next) = self.k.next_at_hand(self.vm.world(), c)
+        let cpu = &self.k.cpus.this_cpu;
+        if cpu.dispatch.inserts.is_empty()
+            && cpu.nr_immed == 0
+            && !self.k.is_queued(cpu.curr)
+            && let Some(next) = self.k.first_local(c)
         {
-            self.k.end_balance(c, next);
+            // The scheduler has moved a task here, and the CPU needs one: nothing is left to do.
+            self.k.this_cpu().in_balance = false;
             return self.go_on(Frame::Switch { next }, |sim| sim.switch(c, next));
         }
-        self.dispatched_elsewhere(c, left);
+        self.dispatched_otherwise(c, left);
     }
 
-    /// The same if the scheduler has buffered dispatches, or has left this CPU nothing to run.
+    /// The same if the scheduler has buffered dispatches, the previous task may continue, or there is nothing to run.
     #[inline(never)]
-    fn dispatched_elsewhere(&mut self, c: CpuId, left: u32) {
+    fn dispatched_otherwise(&mut self, c: CpuId, left: u32) {
         if !self.k.flush_dispatch(self.vm.world(), c) {
             self.k.charge_ns(c, crate::state::kernel::SPIN_NS);
             return self.k.this_cpu().stack.push(Frame::Dispatched { left });

@@ -94,7 +94,8 @@ impl Kernel {
         if let Some(queue) = t.queue.take() {
             let (dsq, links) = self.queues.table.queue_mut(queue);
             dsq.take_out(links, next);
-            self.left_queue(queue, next, rq);
+            let shown = dsq.shown();
+            self.note_left((queue, shown), next, rq);
         }
         match class {
             SchedClass::Rt => {

@@ -54,9 +54,9 @@ impl Kernel {
         }
         let from = t.cpu;
         t.queue = None;
-        let work_ps = self.unlink_first_ps(c, queue, task);
+        let (work_ps, shown) = self.unlink_first_ps(c, queue, task);
         self.hold_queue_at_hand(c, queue, (lock_ps, work_ps));
-        self.left_queue(queue, task, from);
+        self.note_left((queue, shown), task, from);
         if from != c {
             self.move_task(world, c, task, c);
         }

@@ -8,7 +8,7 @@ use crate::state::cost::lock::VirtualLock;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
 use keel_abi::clocks::Sync;
-use keel_abi::{CpuId, Span, TaskId};
+use keel_abi::{CpuId, DsqId, Span, TaskId};
 use keel_trace::Lock;
 
 impl Kernel {
@@ -156,15 +156,21 @@ impl Kernel {
     }
 
     /// The same for the first task of `queue`, which `c` reads before, and whose own note of its queue the caller clears.
+    /// Also returns what the queue shows then.
     #[inline(always)]
-    pub(crate) fn unlink_first_ps(&mut self, c: CpuId, queue: QueueId, first: TaskId) -> u64 {
+    pub(crate) fn unlink_first_ps(
+        &mut self,
+        c: CpuId,
+        queue: QueueId,
+        first: TaskId,
+    ) -> (u64, (DsqId, u32)) {
         let mut ps = self.lines.read_and_write_task_ps(first, c);
         let (dsq, links) = self.queues.table.queue_mut(queue);
         if let Some(behind) = dsq.neighbour_of_first(links, first) {
             ps += self.lines.write_task_ps(behind, c);
         }
         dsq.take_first(links, first);
-        ps
+        (ps, dsq.shown())
     }
 
     /// The same, charged, with all that follows.

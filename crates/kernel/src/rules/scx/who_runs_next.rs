@@ -63,8 +63,9 @@ impl Kernel {
         self.is_queued(cpu.curr) && !asks
     }
 
+    /// Does sched_ext have the task as a runnable one?
     #[inline]
-    fn is_queued(&self, task: TaskId) -> bool {
+    pub(crate) fn is_queued(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].queued
     }
 }

@@ -95,6 +95,12 @@ impl Dsq {
         self.len
     }
 
+    /// What events show of it: its id, and how many tasks it holds.
+    #[inline]
+    pub(crate) const fn shown(&self) -> (DsqId, u32) {
+        (self.id, self.len)
+    }
+
     /// Is it empty?
     #[inline]
     pub const fn is_empty(&self) -> bool {
@@ -164,26 +170,26 @@ impl Dsq {
     #[inline(always)]
     pub(crate) fn take_out(&mut self, links: &mut Links, task: TaskId) {
         debug_assert!(self.holds(links, task));
+        self.len -= 1;
+        let was = links.leave(task);
         if self.fifo.is_empty() {
             self.heap.remove(links, task);
         } else {
-            self.fifo.remove(links, task);
+            self.fifo.remove(links, was);
         }
-        links.at_mut(task).queue = links::NOWHERE;
-        self.len -= 1;
     }
 
     /// The same for the first task.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, links: &mut Links, first: TaskId) {
         debug_assert_eq!(self.first(), Some(first));
+        self.len -= 1;
+        let was = links.leave(first);
         if self.fifo.is_empty() {
             self.heap.remove_first(links);
         } else {
-            self.fifo.remove_first(links, first);
+            self.fifo.remove_first(links, was);
         }
-        links.at_mut(first).queue = links::NOWHERE;
-        self.len -= 1;
     }
 
     /// The first task.
