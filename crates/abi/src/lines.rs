@@ -244,8 +244,36 @@ impl Transfers {
         self.share_and_take_ps(line, cpu, key)
     }
 
+    /// The same, counted. What costs nothing needs no count.
+    #[inline]
+    pub fn read_and_write_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> (u64, u64) {
+        let key = self.key(cpu);
+        if line.sharers == key.alone {
+            line.writer = cpu.0 as u16;
+            return (0, 0);
+        }
+        self.share_and_take_counted_ps(line, cpu, key, uses)
+    }
+
+    #[inline(never)]
+    fn share_and_take_counted_ps(
+        &self,
+        line: &mut Line,
+        cpu: CpuId,
+        key: HolderKey,
+        uses: &mut LineUse,
+    ) -> (u64, u64) {
+        let (share_ps, take_ps) = self.shared_and_taken_ps(line, cpu, key);
+        (uses.count(share_ps), uses.count(take_ps))
+    }
+
     #[inline(never)]
     fn share_and_take_ps(&self, line: &mut Line, cpu: CpuId, key: HolderKey) -> (u64, u64) {
+        self.shared_and_taken_ps(line, cpu, key)
+    }
+
+    #[inline(always)]
+    fn shared_and_taken_ps(&self, line: &mut Line, cpu: CpuId, key: HolderKey) -> (u64, u64) {
         if line.sharers & key.shared == 0
             && let Some(price) = self.tabled_ps(line, cpu)
         {

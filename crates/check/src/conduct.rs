@@ -196,10 +196,11 @@ impl Conduct {
 
     #[inline(always)]
     fn switch(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why, next: TaskId) {
-        if self.scene.cpus.get(cpu).is_held(at) {
+        let mut row = self.scene.cpus.get(cpu);
+        if row.is_held(at) {
             self.stalls.found(&mut self.scene, at, cpu);
+            row = self.scene.cpus.get(cpu);
         }
-        let row = self.scene.cpus.get(cpu);
         row.since = at;
         (row.runs, row.slot) = slots.next().map_or((TaskId::IDLE, 0), |slot| (next, slot));
         if let Some(slot) = slots.next() {
@@ -320,10 +321,12 @@ impl Conduct {
 
     #[inline(always)]
     fn takes_from(&mut self, at: Instant, rq: CpuId) {
-        if self.scene.cpus.get(rq).is_held(at) {
+        let mut row = self.scene.cpus.get(rq);
+        if row.is_held(at) {
             self.look_at_last(at, rq);
+            row = self.scene.cpus.get(rq);
         }
-        self.scene.cpus.get(rq).leaves();
+        row.leaves();
     }
 
     /// Does the last waiting task leave a CPU that is held?

@@ -193,9 +193,6 @@ impl Kernel {
             self.error(c, format!("invalid DSQ ID 0x{:016x}", id.0));
             return 0.into();
         };
-        if self.looks_empty(c, queue) {
-            return 0.into();
-        }
         let moved = self.consume(w, c, queue, enq_flags);
         if moved {
             self.this_cpu().dispatch.dispatched += 1;

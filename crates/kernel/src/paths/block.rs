@@ -12,11 +12,11 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. A task that
     /// has already been woken again stays (`try_to_block_task()`).
     pub(crate) fn deactivate(&mut self, c: CpuId) {
-        let task = self.k.this_cpu().curr;
+        let (task, at) = (self.k.cpus.this_cpu.curr, self.k.cpus.this_cpu.clock);
         if self.k.tasks[task].state == State::Runnable {
             return self.go(Frame::Pick, |sim| sim.pick(c));
         }
-        self.k.update_curr(self.vm.world(), c);
+        self.k.charge_running(self.vm.world(), task, at);
         let t = self.k.task(task);
         t.state = if t.state == State::Exiting { State::Dead } else { State::Blocked };
         let (args, class, is_dead) = ([t.ea.0, 0], t.class, t.state == State::Dead);
@@ -47,6 +47,9 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Quiesce`].
     #[inline(always)]
     pub(crate) fn quiesce(&mut self, c: CpuId, task: TaskId) {
+        if !self.k.has(Op::Quiescent) {
+            return self.deactivated(c, task);
+        }
         let args = [self.k.tasks[task].ea.0, deq::SLEEP];
         let next = Frame::Deactivated { task };
         self.call(c, Op::Quiescent, (task, &args), next, |sim| sim.deactivated(c, task));
@@ -60,7 +63,7 @@ impl<E: Engine> Sim<E> {
         t.queued = false;
         t.direct = None;
         t.watched = false;
-        self.k.mirror_flags(self.vm.world(), task);
-        self.go(Frame::Pick, |sim| sim.pick(c));
+        t.mirror_flags(self.vm.world());
+        self.go_straight(Frame::Pick, |sim| sim.pick(c));
     }
 }

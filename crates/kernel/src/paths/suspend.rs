@@ -8,6 +8,7 @@
 //! A step ends in one of these ways:
 //!
 //! - [`Sim::go`]: continues directly. `go(Frame::Pick, |sim| sim.pick(c))` does the step now or leaves its frame.
+//! - [`Sim::go_straight`]: the same after a step that could not let anything come first.
 //! - [`Sim::call`]: first runs a callback of the scheduler, which may take long; then continues like `go`.
 //! - `stack.push(frame)`, or `extend` with the last one first: the loop does the step. This needs no closure and costs
 //!   a little more.
@@ -23,7 +24,7 @@
 //! | BPF locks | the callback itself; under them only a call for one more resilient lock suspends | its unlock or end |
 //! | marks | `Task::busy`, `ops_state`, `deferred`; `Cpu::in_balance`, `leaving`: others check | the path clears them |
 //!
-//! **It may not hold** locks of dispatch queues and futexes, or runqueue locks from `pass_rq` (they are taken and
+//! **It may not hold** locks of dispatch queues and futexes, or runqueue locks from `hold_rq` (they are taken and
 //! released within a step), a borrow, or anything it has read. A frame contains ids and numbers. Others have run since
 //! it was left, so the next step must check the task again: does it still exist, is it on this CPU, in this class, in
 //! that queue?
@@ -57,6 +58,18 @@ impl<E: Engine> Sim<E> {
             "who is in line for a lock leaves a frame for it, and goes nowhere"
         );
         if self.k.stays_first() {
+            step(self);
+        } else {
+            self.k.this_cpu().stack.push(frame);
+        }
+    }
+
+    /// Like [`Sim::go`] at the end of a step that costs nothing, makes nobody due and owes no call: then the CPU still
+    /// comes first, as before that step.
+    #[inline(always)]
+    pub(crate) fn go_straight(&mut self, frame: Frame, step: impl FnOnce(&mut Self)) {
+        if self.k.this_cpu().pauses.is_empty() {
+            debug_assert!(self.k.stays_first(), "the step made nobody due");
             step(self);
         } else {
             self.k.this_cpu().stack.push(frame);

@@ -14,6 +14,32 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
     pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
         let prev = self.k.this_cpu().curr;
+        if !self.is_plain_switch(prev, next) {
+            return self.switch_otherwise(c, prev, next);
+        }
+        self.k.this_cpu().next_class = SchedClass::Ext;
+        self.go_straight(Frame::SetNext { prev, next }, |sim| sim.set_next(c, prev, next));
+    }
+
+    /// Does one of the scheduler's tasks follow another task that has left its queue already? If so, nothing has to be
+    /// charged or called before the switch itself.
+    #[inline(always)]
+    fn is_plain_switch(&mut self, prev: TaskId, next: TaskId) -> bool {
+        let k = &self.k;
+        if prev.is_idle()
+            || next.is_idle()
+            || prev == next
+            || k.machine.costs.distinguishes_switches_to_idle()
+        {
+            return false;
+        }
+        let t = &k.tasks[next];
+        let slice_at = t.ea.offset(crate::state::layout::task::SCX_SLICE);
+        !k.tasks[prev].queued && t.class == SchedClass::Ext && self.vm.world().u64_at(slice_at) != 0
+    }
+
+    #[inline(never)]
+    fn switch_otherwise(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.charge_rest_of_schedule(c, prev, next);
         let mut class = SchedClass::Idle;
         if !next.is_idle() {
@@ -104,7 +130,14 @@ impl<E: Engine> Sim<E> {
             return self.update_idle(c, true, real, done, |sim| sim.scheduled(c, TaskId::IDLE));
         }
         self.k.switch_to(c, prev, next);
-        self.k.mirror_arrival(self.vm.world(), next);
+        let mut args = [0];
+        if !next.is_idle() {
+            let t = &self.k.tasks[next];
+            if t.class == SchedClass::Ext {
+                t.mirror_arrival(self.vm.world());
+            }
+            args = [t.ea.0];
+        }
         if self.k.scx.needs_slow_path {
             self.k.mirror_spell(self.vm.world(), prev);
             self.k.mirror_spell(self.vm.world(), next);
@@ -123,7 +156,6 @@ impl<E: Engine> Sim<E> {
             }
             self.update_idle(c, true, true, done, |sim| sim.scheduled(c, prev));
         } else {
-            let args = [self.k.tasks[next].ea.0];
             self.call(c, Op::Running, (next, &args), done, |sim| sim.scheduled(c, prev));
         }
     }
@@ -165,6 +197,9 @@ impl<E: Engine> Sim<E> {
                 return self.k.this_cpu().stack.push(Frame::PushAway { task });
             }
         }
-        self.finish_rq(c, c);
+        if self.k.scx.needs_slow_path || self.k.owes_moves(c) {
+            return self.finish_rq(c, c);
+        }
+        self.go_straight(Frame::Unlock { rq: c }, |sim| sim.k.unlock_rq(c, c));
     }
 }

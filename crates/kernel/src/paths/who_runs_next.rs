@@ -21,7 +21,7 @@ impl<E: Engine> Sim<E> {
             let task = self.k.this_cpu().curr;
             return self.k.this_cpu().stack.extend([Frame::Schedule, Frame::Pin { task, is_pinned: true }]);
         }
-        if !self.k.lock_rq(c, c) {
+        if !self.k.lock_own_rq(c) {
             return self.k.this_cpu().stack.push(Frame::Schedule);
         }
         self.k.charge_schedule(c);
@@ -42,7 +42,32 @@ impl<E: Engine> Sim<E> {
         let cpu = self.k.this_cpu();
         cpu.picks += 1;
         cpu.errands.set_throttles(false);
-        if !cpu.rt.is_empty() && self.pick_rt(c) {
+        let is_usual = cpu.rt.is_empty() && !cpu.released && cpu.next_class <= SchedClass::Ext;
+        if !is_usual || self.k.fair.queued > 0 || self.k.scx.phase == Phase::Absent {
+            return self.pick_rarely(c);
+        }
+        self.k.this_cpu().sync_pending = false;
+        if self.k.is_queued(self.k.cpus.this_cpu.curr) || self.k.first_local(c).is_some() {
+            return self.pick_at_hand(c);
+        }
+        self.k.this_cpu().in_balance = true;
+        self.go_straight(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS));
+    }
+
+    /// No higher class has a task, but sched_ext may have one without asking the scheduler. The choice costs nothing.
+    #[inline(never)]
+    fn pick_at_hand(&mut self, c: CpuId) {
+        match self.pick_ext(c) {
+            Some(next) => self.go_straight(Frame::Switch { next }, |sim| sim.switch(c, next)),
+            None => self
+                .go_straight(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS)),
+        }
+    }
+
+    /// Tries the classes above sched_ext first.
+    #[inline(never)]
+    fn pick_rarely(&mut self, c: CpuId) {
+        if !self.k.this_cpu().rt.is_empty() && self.pick_rt(c) {
             return;
         }
         if self.k.fair.queued > 0 && (self.pick_fair(c) || self.searches(c)) {
@@ -56,7 +81,14 @@ impl<E: Engine> Sim<E> {
         if self.k.scx.phase == Phase::Absent {
             return self.go(Frame::Switch { next: TaskId::IDLE }, |sim| sim.switch(c, TaskId::IDLE));
         }
-        self.pick_ext(c);
+        self.begin_pick_ext();
+        if self.k.this_cpu().released {
+            return self.acquire_cpu(c);
+        }
+        if let Some(next) = self.pick_ext(c) {
+            return self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
+        }
+        self.go(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS));
     }
 
     /// Picks the next real-time task, if one may run.
@@ -104,9 +136,9 @@ impl<E: Engine> Sim<E> {
         true
     }
 
-    /// Does sched_ext have a task to run without asking the scheduler (`balance_one()`)?
+    /// It is sched_ext's turn to pick.
     #[inline(always)]
-    fn pick_ext(&mut self, c: CpuId) {
+    fn begin_pick_ext(&mut self) {
         let cpu = self.k.this_cpu();
         if cpu.next_class > SchedClass::Ext {
             cpu.next_class = SchedClass::Ext;
@@ -116,15 +148,17 @@ impl<E: Engine> Sim<E> {
             }
         }
         cpu.sync_pending = false;
-        if cpu.released {
-            return self.acquire_cpu(c);
+    }
+
+    /// The task that sched_ext has to run without asking the scheduler (`balance_one()`), if it has one.
+    #[inline(always)]
+    fn pick_ext(&mut self, c: CpuId) -> Option<TaskId> {
+        let next = self.k.next_ext(self.vm.world(), c);
+        match next {
+            Some(_) => self.k.reenqueue_extra(c),
+            None => self.k.this_cpu().in_balance = true,
         }
-        if let Some(next) = self.k.next_ext(self.vm.world(), c) {
-            self.k.reenqueue_extra(c);
-            return self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
-        }
-        self.k.this_cpu().in_balance = true;
-        self.go(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS));
+        next
     }
 
     /// [`Frame::Dispatch`]: the global queue first, then the scheduler
@@ -150,16 +184,34 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Dispatched`]: flushes the dispatches that `ops.dispatch` buffered, and checks for a task again.
     pub(crate) fn dispatched(&mut self, c: CpuId, left: u32) {
+        let cpu = &self.k.cpus.this_cpu;
+        if cpu.dispatch.inserts.is_empty()
+            && cpu.nr_immed == 0
+            && !self.k.is_queued(cpu.curr)
+            && let Some(next) = self.k.first_local(c)
+        {
+            // The scheduler has moved a task here, and the CPU needs one: nothing is left to do.
+            self.k.this_cpu().in_balance = false;
+            return self.go_straight(Frame::Switch { next }, |sim| sim.switch(c, next));
+        }
+        self.dispatched_otherwise(c, left);
+    }
+
+    /// The same if the scheduler has buffered dispatches, the previous task may continue, or there is nothing to run.
+    #[inline(never)]
+    fn dispatched_otherwise(&mut self, c: CpuId, left: u32) {
         if !self.k.flush_dispatch(self.vm.world(), c) {
             self.k.charge_ns(c, crate::state::kernel::SPIN_NS);
             return self.k.this_cpu().stack.push(Frame::Dispatched { left });
         }
-        if let Some(next) = self.k.next_dispatched(self.vm.world(), c) {
+        let at_hand = self.k.next_at_hand(self.vm.world(), c);
+        if let Some(next) = at_hand.or_else(|| self.k.next_global(self.vm.world(), c)) {
             return self.found(c, next);
         }
-        let next = if self.k.this_cpu().dispatch.dispatched == 0 {
-            Frame::NothingFound
-        } else if left <= 1 {
+        if self.k.this_cpu().dispatch.dispatched == 0 {
+            return self.go(Frame::NothingFound, |sim| sim.nothing_found(c));
+        }
+        let next = if left <= 1 {
             self.k.this_cpu().errands.add_kick(c, 0);
             Frame::NothingFound
         } else {
@@ -170,10 +222,7 @@ impl<E: Engine> Sim<E> {
 
     #[inline(always)]
     fn found(&mut self, c: CpuId, next: TaskId) {
-        if !next.is_idle() {
-            self.k.reenqueue_extra(c);
-        }
-        self.k.this_cpu().in_balance = false;
+        self.k.end_balance(c, next);
         self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
     }
 

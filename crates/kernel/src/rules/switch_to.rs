@@ -2,7 +2,7 @@
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
-use crate::state::task::State;
+use crate::state::task::{OpsState, State, Task};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::event::Why;
 use keel_trace::{Class, What};
@@ -37,67 +37,97 @@ impl Kernel {
         let switch_ns = self.machine.costs.context_switch_ns;
         self.charge_ns(c, switch_ns);
         self.counters.switches += 1;
-        let why = self.why_left(prev);
         if self.cpus.this_cpu.fair.curr().is_some() {
             self.put_prev_fair(c, next);
         }
-        if !prev.is_idle() {
-            let t = self.task(prev);
-            t.on_cpu = false;
-            t.yielded = false;
-            if t.class == SchedClass::Rt {
-                self.put_rt(prev);
-                self.note_rt(c, false);
-            }
-            if self.spinners > 0 {
-                self.tell_spinners_of(prev);
-            }
-        }
+        let (why, units) = self.put_prev_off(c, prev);
         if !next.is_idle() {
-            let touched_ps = self.lines.write_task_ps(next, c);
-            self.charge_ps(c, touched_ps);
-            self.leave_queue(next);
-            let at = self.cpus.this_cpu.clock;
-            let t = self.task(next);
-            t.ops_state = crate::state::task::OpsState::None;
-            t.on_cpu = true;
-            t.exec_start = at;
-            t.runs();
-            match t.class {
-                SchedClass::Rt => {
-                    self.set_rt(next);
-                    self.note_rt(c, true);
-                }
-                SchedClass::Fair => self.set_next_fair(c, next),
-                _ => {}
-            }
+            self.put_next_on(c, next);
         }
         self.this_cpu().curr = next;
         if prev.is_idle() != next.is_idle() {
-            self.bus.note(c, prev.is_idle());
-            self.note_rest(c, next.is_idle());
-            let cpu = self.this_cpu();
-            match next.is_idle() {
-                true => cpu.idle.begin(cpu.clock),
-                false => cpu.idle.end(cpu.clock),
-            }
+            self.note_turn_to_idle(c, next.is_idle());
         }
-        self.tell_counts(c, prev);
+        if units > 0 {
+            self.tell(Class::COUNTS, c, What::Count { task: prev, units });
+        }
         self.tell(Class::CORE, c, What::Switch { prev, why, next });
-        if self.exit.is_none() && !prev.is_idle() && why == Why::Exited {
+        if why == Why::Exited && self.exit.is_none() {
             self.tell(Class::CORE, c, What::Exit { task: prev });
         }
     }
 
-    #[inline]
-    fn why_left(&self, prev: TaskId) -> Why {
+    /// `prev` leaves the CPU. Returns why, and the units of throughput it has done since that was last reported.
+    #[inline(always)]
+    fn put_prev_off(&mut self, c: CpuId, prev: TaskId) -> (Why, u32) {
         if prev.is_idle() {
-            return Why::WasIdle;
+            return (Why::WasIdle, 0);
         }
-        match self.tasks[prev].state {
+        let t = self.task(prev);
+        let why = t.why_leaves();
+        t.on_cpu = false;
+        t.yielded = false;
+        let units = std::mem::take(&mut t.counted);
+        if t.class == SchedClass::Rt {
+            self.put_rt(prev);
+            self.note_rt(c, false);
+        }
+        if self.spinners > 0 {
+            self.tell_spinners_of(prev);
+        }
+        (why, units)
+    }
+
+    /// `next` gets the CPU, and leaves the queue that it is in.
+    #[inline(always)]
+    fn put_next_on(&mut self, c: CpuId, next: TaskId) {
+        let touched_ps = self.lines.write_task_ps(next, c);
+        let cpu = &mut *self.cpus.this_cpu;
+        cpu.spent_ps += touched_ps;
+        let t = &mut self.tasks[next];
+        debug_assert_eq!(t.queue, self.queues.table.links.queue_of(next));
+        t.ops_state = OpsState::None;
+        t.on_cpu = true;
+        t.exec_start = cpu.clock;
+        t.runs();
+        let (class, rq) = (t.class, t.cpu);
+        if let Some(queue) = t.queue.take() {
+            let (dsq, links) = self.queues.table.queue_mut(queue);
+            dsq.take_out(links, next);
+            let shown = dsq.shown();
+            self.note_left((queue, shown), next, rq);
+        }
+        match class {
+            SchedClass::Rt => {
+                self.set_rt(next);
+                self.note_rt(c, true);
+            }
+            SchedClass::Fair => self.set_next_fair(c, next),
+            _ => {}
+        }
+    }
+
+    /// The CPU goes idle, or it was idle and has a task now.
+    #[inline(never)]
+    fn note_turn_to_idle(&mut self, c: CpuId, is_idle: bool) {
+        self.bus.note(c, !is_idle);
+        self.note_rest(c, is_idle);
+        let cpu = self.this_cpu();
+        match is_idle {
+            true => cpu.idle.begin(cpu.clock),
+            false => cpu.idle.end(cpu.clock),
+        }
+    }
+}
+
+impl Task {
+    /// Why it leaves the CPU.
+    #[inline]
+    fn why_leaves(&self) -> Why {
+        match self.state {
             State::Dead | State::Exiting => Why::Exited,
             State::Blocked | State::Blocking | State::New => Why::Blocked,
-            State::Runnable if self.tasks[prev].yielded => Why::Yielded,
+            State::Runnable if self.yielded => Why::Yielded,
             State::Runnable => Why::Preempted,
         }
     }

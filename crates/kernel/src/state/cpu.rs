@@ -290,9 +290,23 @@ pub(crate) struct RqLock {
     pub(crate) waiters: VecDeque<CpuId>,
     /// When its holder got it.
     pub(crate) since: Instant,
-    /// Since when the lock has been held in the middle of a step; never if it is not held.
-    pub(crate) passed_at: Instant,
     pub(crate) uses: LockUse,
+}
+
+impl RqLock {
+    /// Can a CPU have it at once at `at`?
+    #[inline(always)]
+    pub(crate) fn is_free(&self, at: Instant) -> bool {
+        self.holder.is_none() && self.free_at <= at
+    }
+
+    /// `c` takes the free lock, and has it from `since` on.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, c: CpuId, since: Instant) {
+        self.holder = Some(c);
+        self.since = since;
+        self.uses.taken += 1;
+    }
 }
 
 impl Default for RqLock {
@@ -303,7 +317,6 @@ impl Default for RqLock {
             free_at: Instant::ZERO,
             waiters: VecDeque::new(),
             since: Instant::ZERO,
-            passed_at: Instant::NEVER,
             uses: LockUse::default(),
         }
     }
@@ -540,6 +553,12 @@ impl Cpu {
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.curr.is_idle()
+    }
+
+    /// The moment that its current step has reached: its clock plus the costs so far.
+    #[inline(always)]
+    pub(crate) fn moment(&self) -> Instant {
+        after_ps(self.clock, self.spent_ps)
     }
 
     /// Adds the costs of the last step to the clock.

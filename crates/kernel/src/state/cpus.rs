@@ -51,6 +51,13 @@ impl Cpus {
         self.running
     }
 
+    /// The CPU that runs, and another one.
+    #[inline]
+    pub(crate) fn this_and(&mut self, other: CpuId) -> (&mut Cpu, &mut Cpu) {
+        debug_assert!(!self.is_running(other), "the place of the CPU that runs has a stand-in");
+        (&mut self.this_cpu, &mut self.all[other.index()])
+    }
+
     /// Is `cpu` the one that runs?
     pub(crate) fn is_running(&self, cpu: CpuId) -> bool {
         cpu == self.running

@@ -9,7 +9,7 @@ use crate::state::bpf::timer::Timers;
 use crate::state::cgroup::Cgroups;
 use crate::state::cost::lock::VirtualLock;
 use crate::state::cost::{Bus, KernelLines, Turns};
-use crate::state::cpu::{Caller, Cpu, Irq, after_ps};
+use crate::state::cpu::{Caller, Cpu, Irq};
 use crate::state::cpus::Cpus;
 use crate::state::domains::Domains;
 use crate::state::event::EventQueue;
@@ -226,37 +226,78 @@ impl Kernel {
     /// Tries to take `rq`'s lock for `c`. If its holder is suspended, `c` queues for it and this returns false: the
     /// caller must push its current frame again, which runs once the lock is free. Waiting for a lock with a known
     /// release time is charged.
-    #[inline]
     pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
-        let clock = self.cpus.this_cpu.clock;
-        let lock = &mut self.cpus[rq].lock;
-        if let Some(holder) = lock.holder {
-            return holder == c || self.park(c, rq);
+        if !self.cpus[rq].lock.is_free(self.cpus.this_cpu.clock) {
+            return self.lock_busy_rq(c, rq);
         }
-        lock.holder = Some(c);
-        lock.uses.taken += 1;
-        let free_at = lock.free_at;
-        if free_at > clock {
-            self.wait_for_rq(c, rq, free_at);
-        }
-        let cost_ps = self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, c);
-        self.charge_ps(c, cost_ps);
-        self.cpus[rq].lock.since = self.moment();
-        self.sync_acquired(c, Sync::Runqueue(rq));
+        self.take_rq(c, rq);
         true
     }
 
-    /// Queues for `rq`'s lock.
-    #[cold]
-    #[inline(never)]
-    fn park(&mut self, c: CpuId, rq: CpuId) -> bool {
-        self.cpu(rq).lock.waiters.push_back(c);
-        self.this_cpu().pauses.park();
-        false
+    /// The same for the lock of the CPU that takes a step.
+    #[inline(always)]
+    pub(crate) fn lock_own_rq(&mut self, c: CpuId) -> bool {
+        let me = &*self.cpus.this_cpu;
+        if !me.lock.is_free(me.clock) {
+            return self.lock_busy_rq(c, c);
+        }
+        let lock_ps = self.lock_rq_ps(c, c);
+        let me = &mut *self.cpus.this_cpu;
+        me.spent_ps += lock_ps;
+        me.lock.take(c, me.moment());
+        if self.clocks.is_some() {
+            self.note_rq_taken(c, c);
+        }
+        true
     }
 
-    /// The lock was released, but later than the request.
+    /// Takes a runqueue's lock that nobody has.
+    #[inline(always)]
+    fn take_rq(&mut self, c: CpuId, rq: CpuId) {
+        let lock_ps = self.lock_rq_ps(c, rq);
+        let me = &mut *self.cpus.this_cpu;
+        me.spent_ps += lock_ps;
+        let since = me.moment();
+        self.cpus[rq].lock.take(c, since);
+        if self.clocks.is_some() {
+            self.note_rq_taken(c, rq);
+        }
+    }
+
+    /// What it costs to take a free runqueue's lock, with its line.
+    #[inline(always)]
+    fn lock_rq_ps(&mut self, c: CpuId, rq: CpuId) -> u64 {
+        self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, c)
+    }
+
+    #[cold]
     #[inline(never)]
+    fn note_rq_taken(&mut self, c: CpuId, rq: CpuId) {
+        self.sync_acquired(c, Sync::Runqueue(rq));
+    }
+
+    /// Takes a lock that is not free yet: waits for its release, if that is known, or queues for it.
+    #[cold]
+    #[inline(never)]
+    fn lock_busy_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
+        let lock = &mut self.cpus[rq].lock;
+        match lock.holder {
+            Some(holder) if holder == c => true,
+            Some(_) => {
+                lock.waiters.push_back(c);
+                self.this_cpu().pauses.park();
+                false
+            }
+            None => {
+                let free_at = lock.free_at;
+                self.wait_for_rq(c, rq, free_at);
+                self.take_rq(c, rq);
+                true
+            }
+        }
+    }
+
+    /// Waits until `rq`'s lock is released at `free_at`, if the step of `c` has not reached that moment yet.
     fn wait_for_rq(&mut self, c: CpuId, rq: CpuId, free_at: Instant) {
         let waited = free_at.since(self.moment());
         if waited > Span::ZERO {
@@ -279,49 +320,63 @@ impl Kernel {
     /// The current moment of the running CPU: its clock plus the cost of its step so far.
     #[inline]
     pub(crate) fn moment(&self) -> Instant {
-        let me = &self.cpus.this_cpu;
-        after_ps(me.clock, me.spent_ps)
+        self.cpus.this_cpu.moment()
     }
 
-    /// Waits, by reservation, for a runqueue's lock that `c` takes and releases within a step. If the holder is
-    /// suspended, its release time is not known: then the wait lasts until the moment that the holder has reached, the
-    /// shortest it can be.
-    #[inline]
-    pub(crate) fn pass_rq(&mut self, c: CpuId, rq: CpuId) {
-        let now = self.moment();
+    /// Takes the lock of another CPU's runqueue, by reservation, does what costs `work_ps`, and releases the lock: all
+    /// within a step of `c`.
+    #[inline(always)]
+    pub(crate) fn hold_rq(&mut self, c: CpuId, rq: CpuId, work_ps: u64) {
+        let (me, other) = self.cpus.this_and(rq);
+        if !other.lock.is_free(me.clock) && self.has_or_awaits_rq(c, rq) {
+            return self.work_under_own_lock(c, rq, work_ps);
+        }
+        let lock_ps = self.lock_rq_ps(c, rq);
+        let (me, other) = self.cpus.this_and(rq);
+        me.spent_ps += lock_ps;
+        let since = me.moment();
+        me.spent_ps += work_ps;
+        let at = me.moment();
+        let lock = &mut other.lock;
+        lock.free_at = lock.free_at.max(at);
+        lock.uses.taken += 1;
+        lock.uses.held += at.since(since);
+        if self.clocks.is_some() {
+            self.note_rq_passed(c, rq);
+        }
+    }
+
+    /// Does `c` itself have the lock of `rq`? If not, waits for it. If the holder is suspended, its release time is not
+    /// known: then the wait lasts until the moment that the holder has reached, the shortest it can be.
+    #[cold]
+    #[inline(never)]
+    fn has_or_awaits_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
         let lock = &self.cpus[rq].lock;
         let free_at = match lock.holder {
-            Some(holder) if holder == c => return,
+            Some(holder) if holder == c => return true,
             Some(holder) => lock.free_at.max(self.cpus[holder].clock),
             None => lock.free_at,
         };
-        if free_at > now {
-            self.wait_to_pass(c, rq, free_at.since(now));
-        }
-        let line_ps = self.lines.write_runqueue_ps(rq, c);
-        self.charge_ps(c, self.machine.costs.lock_acquire_ns * 1000 + line_ps);
-        let at = self.moment();
-        let lock = &mut self.cpus[rq].lock;
-        lock.uses.taken += 1;
-        lock.passed_at = at;
-        self.passes(c, rq);
+        self.wait_for_rq(c, rq, free_at);
+        false
     }
 
+    /// Does what costs `work_ps` under the lock of `rq`, which `c` has and keeps.
+    #[cold]
     #[inline(never)]
-    fn wait_to_pass(&mut self, c: CpuId, rq: CpuId, waited: Span) {
-        let waited = waited + self.machine.costs.handover(0);
-        self.charge_wait(c, waited);
-        self.waited_for_rq(c, rq, waited, 1);
-    }
-
-    /// Releases the lock that [`Kernel::pass_rq`] took.
-    #[inline]
-    pub(crate) fn passed_rq(&mut self, rq: CpuId) {
+    fn work_under_own_lock(&mut self, c: CpuId, rq: CpuId, work_ps: u64) {
+        self.charge_ps(c, work_ps);
         let at = self.moment();
         let lock = &mut self.cpus[rq].lock;
         lock.free_at = lock.free_at.max(at);
-        lock.uses.held += at.since(std::mem::replace(&mut lock.passed_at, Instant::NEVER));
-        self.sync_released(self.cpus.at_hand(), Sync::Runqueue(rq));
+        self.sync_released(c, Sync::Runqueue(rq));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_rq_passed(&mut self, c: CpuId, rq: CpuId) {
+        self.passes(c, rq);
+        self.sync_released(c, Sync::Runqueue(rq));
     }
 
     #[inline]
@@ -342,10 +397,18 @@ impl Kernel {
         lock.holder = None;
         lock.uses.held += at.since(lock.since);
         let (free_at, has_waiters) = (lock.free_at, !lock.waiters.is_empty());
-        self.sync_released(c, Sync::Runqueue(rq));
+        if self.clocks.is_some() {
+            self.note_rq_released(c, rq);
+        }
         if has_waiters {
             self.hand_over(rq, free_at);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_rq_released(&mut self, c: CpuId, rq: CpuId) {
+        self.sync_released(c, Sync::Runqueue(rq));
     }
 
     /// Hands a free lock to the first waiter.

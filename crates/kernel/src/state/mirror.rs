@@ -6,6 +6,7 @@ use crate::state::kernel::Kernel;
 use crate::state::layout;
 use crate::state::layout::task as field;
 use crate::state::mask::write_mask;
+use crate::state::task::Task;
 use keel_abi::TaskId;
 use keel_abi::bpf::World;
 use keel_abi::scx::ent;
@@ -123,18 +124,13 @@ impl Kernel {
 
     #[inline]
     pub(crate) fn mirror_cpu<W: World>(&self, world: &mut W, task: TaskId) {
-        let t = &self.tasks[task];
-        world.put(t.ea.offset(field::THREAD_INFO_CPU), &t.cpu.0.to_le_bytes());
-        world.put(t.ea.offset(field::WAKE_CPU), &t.wake_cpu.0.to_le_bytes());
+        self.tasks[task].mirror_cpu(world);
     }
 
     /// `p->scx.flags`.
     #[inline]
     pub(crate) fn mirror_flags<W: World>(&self, world: &mut W, task: TaskId) {
-        let t = &self.tasks[task];
-        let at = t.ea.offset(field::SCX_FLAGS);
-        let flags = (world.u32_at(at) & !ent::QUEUED) | if t.queued { ent::QUEUED } else { 0 };
-        world.put(at, &flags.to_le_bytes());
+        self.tasks[task].mirror_flags(world);
     }
 
     /// Sets in `p->scx.flags` that the scheduler has the task.
@@ -176,19 +172,6 @@ impl Kernel {
         world.bytes::<4>(self.tasks[task].ea.offset(field::SCX_SELECTED_CPU)).map_or(0, i32::from_le_bytes)
     }
 
-    /// `p->sched_info`: one of the scheduler's tasks gets its CPU (`sched_info_arrive()`). The kernel writes it right
-    /// after `ops.running()`, keel right before.
-    #[inline]
-    pub(crate) fn mirror_arrival<W: World>(&self, world: &mut W, task: TaskId) {
-        let Some(t) = self.tasks.get(task).filter(|t| t.class == SchedClass::Ext) else { return };
-        let waited = t.exec_start.since(t.runnable_at);
-        for (field, more) in [(field::SCHED_INFO_PCOUNT, 1), (field::SCHED_INFO_RUN_DELAY, waited.as_ns())] {
-            let at = t.ea.offset(field);
-            let sum = world.u64_at(at).wrapping_add(more);
-            world.put(at, &sum.to_le_bytes());
-        }
-    }
-
     /// Writes policy, priority and class as BPF sees them.
     pub(crate) fn mirror_policy<W: World>(&self, world: &mut W, task: TaskId) {
         use crate::state::layout::task as field;
@@ -197,5 +180,33 @@ impl Kernel {
         world.put(t.ea.offset(field::POLICY), &t.policy.number().to_le_bytes());
         world.put(t.ea.offset(field::RT_PRIORITY), &rt_priority.to_le_bytes());
         self.mirror_nice(world, task);
+    }
+}
+
+impl Task {
+    #[inline]
+    pub(crate) fn mirror_cpu<W: World>(&self, world: &mut W) {
+        world.put(self.ea.offset(field::THREAD_INFO_CPU), &self.cpu.0.to_le_bytes());
+        world.put(self.ea.offset(field::WAKE_CPU), &self.wake_cpu.0.to_le_bytes());
+    }
+
+    /// `p->scx.flags`.
+    #[inline]
+    pub(crate) fn mirror_flags<W: World>(&self, world: &mut W) {
+        let at = self.ea.offset(field::SCX_FLAGS);
+        let flags = (world.u32_at(at) & !ent::QUEUED) | if self.queued { ent::QUEUED } else { 0 };
+        world.put(at, &flags.to_le_bytes());
+    }
+
+    /// `p->sched_info`: one of the scheduler's tasks gets its CPU (`sched_info_arrive()`). The kernel writes it right
+    /// after `ops.running()`, keel right before.
+    #[inline]
+    pub(crate) fn mirror_arrival<W: World>(&self, world: &mut W) {
+        let waited = self.exec_start.since(self.runnable_at);
+        for (field, more) in [(field::SCHED_INFO_PCOUNT, 1), (field::SCHED_INFO_RUN_DELAY, waited.as_ns())] {
+            let at = self.ea.offset(field);
+            let sum = world.u64_at(at).wrapping_add(more);
+            world.put(at, &sum.to_le_bytes());
+        }
     }
 }

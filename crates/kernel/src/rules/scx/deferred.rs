@@ -12,9 +12,15 @@ impl Kernel {
     /// Does the moves that `rq` owes.
     #[inline(always)]
     pub(crate) fn run_deferred<W: World>(&mut self, world: &mut W, c: CpuId, rq: CpuId) {
-        if !self.cpu(rq).deferred.is_empty() {
+        if self.owes_moves(rq) {
             self.make_moves(world, c, rq);
         }
+    }
+
+    /// Does `rq` owe moves?
+    #[inline(always)]
+    pub(crate) fn owes_moves(&self, rq: CpuId) -> bool {
+        !self.cpus[rq].deferred.is_empty()
     }
 
     #[inline(never)]
@@ -79,20 +85,16 @@ impl Kernel {
 
     /// Moves a task to another runqueue. `ops.quiescent` and `ops.runnable` are not called: the task stays runnable.
     pub(crate) fn move_task<W: World>(&mut self, world: &mut W, c: CpuId, task: TaskId, to: CpuId) {
-        let from = self.tasks[task].cpu;
-        debug_assert_ne!(from, to, "a move goes somewhere");
-        self.cpu(from).nr_running -= 1;
-        self.cpu(to).nr_running += 1;
         let t = self.task(task);
         debug_assert_eq!(t.migration_disabled, 0, "a spell without migration");
-        t.cpu = to;
+        let from = std::mem::replace(&mut t.cpu, to);
+        debug_assert_ne!(from, to, "a move goes somewhere");
         t.wake_cpu = to;
-        self.mirror_cpu(world, task);
-        let other = if from == c { to } else { from };
-        self.pass_rq(c, other);
-        let ps = self.machine.costs.migration_ns * 1000 + self.lines.write_task_ps(task, c);
-        self.charge_ps(c, ps);
-        self.passed_rq(other);
+        t.mirror_cpu(world);
+        self.cpu(from).nr_running -= 1;
+        self.cpu(to).nr_running += 1;
+        let work_ps = self.machine.costs.migration_ns * 1000 + self.lines.write_task_ps(task, c);
+        self.hold_rq(c, if from == c { to } else { from }, work_ps);
         self.tell(Class::CORE, c, What::Migrate { task, from, to });
     }
 }

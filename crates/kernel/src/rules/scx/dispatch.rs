@@ -11,22 +11,15 @@ use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
     /// Moves a task from the node's global queue to `c`'s local one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn consume_global<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
         let queue = self.queues.global(self.machine.topology.place(c).node);
-        !self.looks_empty(c, queue) && self.consume(world, c, queue, 0)
+        self.consume(world, c, queue, 0)
     }
 
-    /// Is a queue empty? Reads its cache line without taking its lock (`consume_dispatch_q()`).
+    /// Moves the first task of `queue` that may run on `c` to its local queue; tasks that may not are passed over. First
+    /// looks without the queue's lock whether there is any (`consume_dispatch_q()`).
     #[inline(always)]
-    pub(crate) fn looks_empty(&mut self, c: CpuId, queue: QueueId) -> bool {
-        let ps = self.lines.read_queue_ps(queue, c);
-        self.charge_ps(c, ps);
-        self.queues.table.queue(queue).is_empty()
-    }
-
-    /// Moves the first task of `queue` that may run on `c` to its local queue
-    /// (`consume_dispatch_q()`); tasks that may not are passed over.
     pub(crate) fn consume<W: World>(
         &mut self,
         world: &mut W,
@@ -34,36 +27,75 @@ impl Kernel {
         queue: QueueId,
         enq_flags: u64,
     ) -> bool {
-        let mut ps = 0;
-        let found = self.queues.table.queue(queue).first().and_then(|first| {
-            ps += self.lines.read_task_ps(first, c);
-            if self.comes(first, c) { Some(first) } else { self.first_behind(c, queue, &mut ps) }
-        });
-        if let Some(task) = found {
-            ps += self.unlink_ps(c, queue, task);
+        match self.queues.table.queue(queue).first() {
+            Some(first) => self.consume_from(world, c, (queue, first), enq_flags),
+            None => {
+                let look_ps = self.lines.read_queue_ps(queue, c);
+                self.charge_ps(c, look_ps);
+                false
+            }
         }
-        self.hold_queue(c, queue, ps);
-        let Some(task) = found else { return false };
-        self.left_queue(queue, task);
-        if self.tasks[task].cpu != c {
+    }
+
+    /// The same for a queue that has a first task.
+    #[inline(never)]
+    fn consume_from<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        (queue, task): (QueueId, TaskId),
+        enq_flags: u64,
+    ) -> bool {
+        let (look_ps, lock_ps) = self.lines.read_and_write_queue_ps(queue, c);
+        self.charge_ps(c, look_ps);
+        let t = &mut self.tasks[task];
+        if !may_come(t, c, self.cpus.this_cpu.online) {
+            return self.consume_behind(world, c, (queue, lock_ps), enq_flags);
+        }
+        let from = t.cpu;
+        t.queue = None;
+        let (work_ps, shown) = self.unlink_first_ps(c, queue, task);
+        self.hold_queue_at_hand(c, queue, (lock_ps, work_ps));
+        self.note_left((queue, shown), task, from);
+        if from != c {
             self.move_task(world, c, task, c);
         }
         self.insert_local(world, c, c, task, enq_flags);
         true
     }
 
-    /// May a task of a queue come to `c` now?
-    #[inline]
-    fn comes(&self, task: TaskId, c: CpuId) -> bool {
-        may_come(&self.tasks[task], c, self.cpus[c].online)
+    /// The same where the first task may not run on `c`. Taking the queue's line has cost `lock_ps`.
+    #[inline(never)]
+    fn consume_behind<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        (queue, lock_ps): (QueueId, u64),
+        enq_flags: u64,
+    ) -> bool {
+        let mut work_ps = 0;
+        let found = self.first_behind(c, queue, &mut work_ps);
+        if let Some(task) = found {
+            work_ps += self.unlink_ps(c, queue, task);
+        }
+        self.hold_queue_at_hand(c, queue, (lock_ps, work_ps));
+        let Some(task) = found else { return false };
+        let from = self.tasks[task].cpu;
+        self.left_queue(queue, task, from);
+        if from != c {
+            self.move_task(world, c, task, c);
+        }
+        self.insert_local(world, c, c, task, enq_flags);
+        true
     }
 
     /// The first task behind the head of `queue` that may come to `c`. Reads the tasks up to it, which costs `ps` more.
-    #[inline(never)]
     fn first_behind(&mut self, c: CpuId, queue: QueueId, ps: &mut u64) -> Option<TaskId> {
-        let (tasks, online) = (&self.tasks, self.cpus[c].online);
+        let (tasks, online) = (&self.tasks, self.cpus.this_cpu.online);
         let (table, lines) = (&self.queues.table, &mut self.lines);
-        table.queue(queue).first_behind_where(&table.links, |task| {
+        let dsq = table.queue(queue);
+        *ps += dsq.first().map_or(0, |first| lines.read_task_ps(first, c));
+        dsq.first_behind_where(&table.links, |task| {
             *ps += lines.read_task_ps(task, c);
             may_come(&tasks[task], c, online)
         })

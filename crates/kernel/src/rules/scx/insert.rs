@@ -9,7 +9,7 @@ use crate::state::scx::queues::{QueueId, QueueKind};
 use crate::state::task::OpsState;
 use keel_abi::bpf::World;
 use keel_abi::scx::{Op, enq};
-use keel_abi::{CpuId, TaskId};
+use keel_abi::{CpuId, DsqId, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
@@ -163,21 +163,30 @@ impl Kernel {
     pub(crate) fn leave_queue(&mut self, task: TaskId) -> Option<QueueId> {
         self.task(task).queue = None;
         let queue = self.queues.table.remove(task)?;
-        self.left_queue(queue, task);
+        self.left_queue(queue, task, self.tasks[task].cpu);
         Some(queue)
     }
 
-    /// `task` is no longer in `queue`.
+    /// `task` of runqueue `rq` is no longer in `queue`.
     #[inline(always)]
-    pub(crate) fn left_queue(&mut self, queue: QueueId, task: TaskId) {
+    pub(crate) fn left_queue(&mut self, queue: QueueId, task: TaskId, rq: CpuId) {
+        let shown = self.queues.table.queue(queue).shown();
+        self.note_left((queue, shown), task, rq);
+    }
+
+    /// The same for a queue that is known to show this.
+    #[inline(always)]
+    pub(crate) fn note_left(
+        &mut self,
+        (queue, (dsq, len)): (QueueId, (DsqId, u32)),
+        task: TaskId,
+        rq: CpuId,
+    ) {
         if self.scx.knows_immed {
             self.discount_immed(queue, task);
         }
         if self.out.wants(Class::QUEUES) {
-            let dsq = self.queues.table.queue(queue);
-            let unqueued = What::Unqueued { task, dsq: dsq.id(), len: dsq.len() };
-            let c = self.tasks[task].cpu;
-            self.tell(Class::QUEUES, c, unqueued);
+            self.tell(Class::QUEUES, rq, What::Unqueued { task, dsq, len });
         }
     }
 

@@ -8,7 +8,7 @@ use crate::state::cost::lock::VirtualLock;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
 use keel_abi::clocks::Sync;
-use keel_abi::{CpuId, Span, TaskId};
+use keel_abi::{CpuId, DsqId, Span, TaskId};
 use keel_trace::Lock;
 
 impl Kernel {
@@ -27,6 +27,12 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn hold_queue(&mut self, c: CpuId, queue: QueueId, work_ps: u64) {
         let line_ps = self.lines.write_queue_ps(queue, c);
+        self.hold_queue_at_hand(c, queue, (line_ps, work_ps));
+    }
+
+    /// The same after the queue's line was taken, which cost `line_ps`.
+    #[inline(always)]
+    pub(crate) fn hold_queue_at_hand(&mut self, c: CpuId, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
         if let QueueKind::Local(_) = self.queues.kind(queue) {
             return self.charge_ps(c, line_ps + work_ps);
         }
@@ -144,11 +150,24 @@ impl Kernel {
         ps
     }
 
+    /// The same for the first task of `queue`, which `c` reads before, and whose own note of its queue the caller clears.
+    /// Also returns what the queue shows then.
+    #[inline(always)]
+    pub(crate) fn unlink_first_ps(&mut self, c: CpuId, queue: QueueId, first: TaskId) -> (u64, (DsqId, u32)) {
+        let mut ps = self.lines.read_and_write_task_ps(first, c);
+        let (dsq, links) = self.queues.table.queue_mut(queue);
+        if let Some(behind) = dsq.neighbour_of_first(links, first) {
+            ps += self.lines.write_task_ps(behind, c);
+        }
+        dsq.take_first(links, first);
+        (ps, dsq.shown())
+    }
+
     /// The same, charged, with all that follows.
     pub(crate) fn unlink(&mut self, c: CpuId, queue: QueueId, task: TaskId) {
         let ps = self.unlink_ps(c, queue, task);
         self.charge_ps(c, ps);
-        self.left_queue(queue, task);
+        self.left_queue(queue, task, self.tasks[task].cpu);
     }
 
     /// Takes `task` out of its queue, under that queue's lock (`dispatch_dequeue()`).

@@ -38,7 +38,7 @@ impl Kernel {
     }
 
     /// Charges the running task for its time since it was last charged (`update_curr_scx()`).
-    #[inline]
+    #[inline(never)]
     pub(crate) fn update_curr<W: World>(&mut self, world: &mut W, c: CpuId) {
         debug_assert!(self.cpus.is_running(c), "a CPU charges its own task");
         let (curr, at) = (self.cpus.this_cpu.curr, self.cpus.this_cpu.clock);
@@ -46,7 +46,7 @@ impl Kernel {
     }
 
     /// The same for a task that runs on any CPU.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn charge_running<W: World>(&mut self, world: &mut W, curr: TaskId, at: Instant) {
         if curr.is_idle() {
             return;

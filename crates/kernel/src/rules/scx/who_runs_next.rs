@@ -24,12 +24,21 @@ impl Kernel {
 
     /// The same after `ops.dispatch`, which may have given the previous task more time.
     #[inline(always)]
-    pub(crate) fn next_dispatched<W: World>(&mut self, world: &mut W, c: CpuId) -> Option<TaskId> {
+    pub(crate) fn next_at_hand<W: World>(&self, world: &W, c: CpuId) -> Option<TaskId> {
         let prev = self.cpus.this_cpu.curr;
         if self.is_queued(prev) && self.slice(world, prev) != 0 {
             return Some(prev);
         }
-        self.first_local(c).or_else(|| self.next_global(world, c))
+        self.first_local(c)
+    }
+
+    /// The pick has come to its end: `next` is to run, which may be the idle task.
+    #[inline(always)]
+    pub(crate) fn end_balance(&mut self, c: CpuId, next: TaskId) {
+        if !next.is_idle() {
+            self.reenqueue_extra(c);
+        }
+        self.this_cpu().in_balance = false;
     }
 
     /// Moves the first task of the global queue that may run on `c` to its local queue.
@@ -54,8 +63,9 @@ impl Kernel {
         self.is_queued(cpu.curr) && !asks
     }
 
+    /// Does sched_ext have the task as a runnable one?
     #[inline]
-    fn is_queued(&self, task: TaskId) -> bool {
+    pub(crate) fn is_queued(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].queued
     }
 }

@@ -155,6 +155,12 @@ impl Costs {
         }
     }
 
+    /// Does `__schedule()` cost something else when the CPU goes idle?
+    #[inline]
+    pub const fn distinguishes_switches_to_idle(&self) -> bool {
+        self.schedule_to_idle() != self.schedule_ns
+    }
+
     /// `__schedule()` of a CPU that goes idle.
     #[inline]
     pub const fn schedule_to_idle(&self) -> u64 {

@@ -119,6 +119,15 @@ impl KernelLines {
         }
     }
 
+    /// Reads a dispatch queue and then writes it, including its lock: what each of them costs.
+    #[inline]
+    pub(crate) fn read_and_write_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> (u64, u64) {
+        match self.queues.get_mut(queue.index()) {
+            Some(line) => self.transfers.read_and_write_counted_ps(line, by, &mut self.uses.queues),
+            None => (self.new_queue_ps(queue, by), 0),
+        }
+    }
+
     /// Reads or writes a dispatch queue for the first time, which is the same.
     #[cold]
     #[inline(never)]
@@ -142,6 +151,20 @@ impl KernelLines {
         self.fetch_task(task, by);
         match self.tasks.get_mut(task.index()) {
             Some(line) => self.transfers.write_counted_ps(line, by, &mut self.uses.tasks),
+            None => self.new_task_ps(task, by),
+        }
+    }
+
+    /// Reads a task and then writes it.
+    #[inline]
+    pub(crate) fn read_and_write_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
+        self.fetch_task(task, by);
+        match self.tasks.get_mut(task.index()) {
+            Some(line) => {
+                let (read_ps, write_ps) =
+                    self.transfers.read_and_write_counted_ps(line, by, &mut self.uses.tasks);
+                read_ps + write_ps
+            }
             None => self.new_task_ps(task, by),
         }
     }

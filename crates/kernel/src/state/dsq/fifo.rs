@@ -1,6 +1,6 @@
 //! FIFO order: a list through the tasks' links.
 
-use crate::state::dsq::links::{Links, NOWHERE};
+use crate::state::dsq::links::{Link, Links, NOWHERE};
 use keel_abi::TaskId;
 
 #[derive(Clone, Copy, Debug)]
@@ -67,9 +67,10 @@ impl Fifo {
         self.head = new.0;
     }
 
+    /// Removes the task whose record this was.
     #[inline]
-    pub(super) fn remove(&mut self, links: &mut Links, gone: TaskId) {
-        let (prev, next) = (links.at(gone).prev_or_place, links.at(gone).next);
+    pub(super) fn remove(&mut self, links: &mut Links, gone: Link) {
+        let (prev, next) = (gone.prev_or_place, gone.next);
         match task(prev) {
             Some(before) => links.at_mut(before).next = next,
             None => self.head = next,
@@ -77,6 +78,16 @@ impl Fifo {
         match task(next) {
             Some(behind) => links.at_mut(behind).prev_or_place = prev,
             None => self.tail = prev,
+        }
+    }
+
+    /// Removes the head, whose record this was.
+    #[inline]
+    pub(super) fn remove_first(&mut self, links: &mut Links, gone: Link) {
+        self.head = gone.next;
+        match self.first() {
+            Some(behind) => links.at_mut(behind).prev_or_place = NOWHERE,
+            None => self.tail = NOWHERE,
         }
     }
 

@@ -65,6 +65,12 @@ impl Heap {
         self.entries.first().map(|e| e.task)
     }
 
+    /// The first child of the first task in a complete binary tree over the tasks.
+    #[inline]
+    pub(super) fn second(&self) -> Option<TaskId> {
+        self.entries.get(1).map(|e| e.task)
+    }
+
     /// The tasks between the next leaf and the root, in a complete binary tree over the tasks.
     #[inline]
     pub(super) fn way_down(&self) -> impl Iterator<Item = TaskId> {
@@ -105,6 +111,15 @@ impl Heap {
             self.rise(links, place, last);
         } else {
             self.sink(links, place, last);
+        }
+    }
+
+    /// Removes the root.
+    #[inline(never)]
+    pub(super) fn remove_first(&mut self, links: &mut Links) {
+        let last = self.entries.pop().expect("the heap has a root");
+        if !self.entries.is_empty() {
+            self.sink(links, 0, last);
         }
     }
 

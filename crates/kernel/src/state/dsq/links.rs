@@ -73,6 +73,15 @@ impl Links {
         &mut self.all[task.index()]
     }
 
+    /// `task` is in no queue any more; returns its record from when it was.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, task: TaskId) -> Link {
+        let link = self.at_mut(task);
+        let was = *link;
+        link.queue = NOWHERE;
+        was
+    }
+
     #[inline]
     pub(super) fn enter(&mut self, task: TaskId, queue: u32, seq: u32) {
         let link = self.at_mut(task);

@@ -95,6 +95,12 @@ impl Dsq {
         self.len
     }
 
+    /// What events show of it: its id, and how many tasks it holds.
+    #[inline]
+    pub(crate) const fn shown(&self) -> (DsqId, u32) {
+        (self.id, self.len)
+    }
+
     /// Is it empty?
     #[inline]
     pub const fn is_empty(&self) -> bool {
@@ -161,16 +167,29 @@ impl Dsq {
     }
 
     /// Removes `task`, which is in this queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_out(&mut self, links: &mut Links, task: TaskId) {
         debug_assert!(self.holds(links, task));
+        self.len -= 1;
+        let was = links.leave(task);
         if self.fifo.is_empty() {
             self.heap.remove(links, task);
         } else {
-            self.fifo.remove(links, task);
+            self.fifo.remove(links, was);
         }
-        links.at_mut(task).queue = links::NOWHERE;
+    }
+
+    /// The same for the first task.
+    #[inline(always)]
+    pub(crate) fn take_first(&mut self, links: &mut Links, first: TaskId) {
+        debug_assert_eq!(self.first(), Some(first));
         self.len -= 1;
+        let was = links.leave(first);
+        if self.fifo.is_empty() {
+            self.heap.remove_first(links);
+        } else {
+            self.fifo.remove_first(links, was);
+        }
     }
 
     /// The first task.
@@ -200,6 +219,13 @@ impl Dsq {
             return self.heap.neighbours(links, task);
         }
         [true, false].map(|reverse| fifo::Fifo::step(links, task, reverse))
+    }
+
+    /// The only neighbour of `first`, the first task, if it has one.
+    #[inline]
+    pub(crate) fn neighbour_of_first(&self, links: &Links, first: TaskId) -> Option<TaskId> {
+        debug_assert_eq!([None, self.neighbours(links, first)[1]], self.neighbours(links, first));
+        if self.fifo.is_empty() { self.heap.second() } else { fifo::Fifo::step(links, first, false) }
     }
 
     /// Removes and returns the first task.
