@@ -189,6 +189,11 @@ pub trait World {
     fn free(&mut self, at: Ea);
     /// Picoseconds that `cpu` waits for the lines under these bytes, which it then holds.
     fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64;
+    /// The same for the four bytes of a lock, which `cpu` writes.
+    #[inline]
+    fn touch_lock_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {
+        self.touch_ps(at, 4, cpu, true)
+    }
 
     /// The map that a map pointer in a register refers to.
     fn map_at(&self, handle: Ea) -> Option<MapId>;
