@@ -34,9 +34,10 @@ pub(super) struct Target<'a> {
 
 impl Target<'_> {
     /// Is an access at this offset from a register certainly within the object's global data, or the function's frame?
+    /// Neither is in an arena, whose pages may be unbacked.
     pub(super) fn is_within(&self, value: Value, off: i32, size: Size) -> bool {
         let bytes = size.bytes();
-        !self.has_arena && (value.is_in_frame(off, bytes) || value.is_within(off, bytes, self.data))
+        value.is_in_frame(off, bytes) || value.is_within(off, bytes, self.data)
     }
 }
 

@@ -204,14 +204,15 @@ fn what_is_read_before_it_is_written_is_zero() {
     check("unset", &all);
 }
 
-fn check_movers(name: &str, crowded: bool) {
+fn check_movers(name: &str, crowded: bool, has_arena: bool) {
     let mut asm = Asm::default();
-    Movers::emit(&mut asm, LineForm { log2: 6, grouped: false, crowded }, false);
+    Movers::emit(&mut asm, LineForm { log2: 6, grouped: false, crowded }, has_arena);
     insta::assert_snapshot!(name, text_of(asm));
 }
 
 #[test]
 fn a_line_moves_without_the_engine_where_it_can() {
-    check_movers("moves", false);
-    check_movers("moves_crowded", true);
+    check_movers("moves", false, false);
+    check_movers("moves_crowded", true, false);
+    check_movers("moves_arena", false, true);
 }
