@@ -149,7 +149,7 @@ pub(crate) struct Context {
     pub(crate) scratch: Ea,
     pub(crate) job: Job,
     /// Why the host wants the callback stopped.
-    pub(crate) refused: Option<FaultKind>,
+    pub(crate) refused: Option<Box<FaultKind>>,
     pub(crate) fault: Option<Box<Fault>>,
     pub(crate) panic: Option<Box<dyn Any + Send>>,
 }
