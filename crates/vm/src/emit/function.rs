@@ -1,7 +1,7 @@
 //! A function, operation by operation.
 
 use super::asm::{Asm, Label};
-use super::branch::fits;
+use super::count;
 use super::early::{self, Looks};
 use super::held::{self, Held, Known};
 use super::live::{self, Set};
@@ -9,7 +9,7 @@ use super::moves::Movers;
 use super::registers::{A, CONTEXT, DELTA, FRAME, at, field, half, whole};
 use super::repeats::Repeats;
 use super::values::{self, Data, Registers, Value};
-use crate::code::op::{Alu, NO_SITE, Op, Operand, Size};
+use crate::code::op::{Alu, Op, Operand, Size};
 use crate::context::{Context, FIRST_ADDRESSES};
 use crate::memory::LineForm;
 use iced_x86::{Code, Register};
@@ -17,11 +17,6 @@ use std::mem::offset_of;
 
 /// Code off the hot path, which is emitted behind the function.
 pub(super) type Cold<'a> = Box<dyn FnOnce(&mut Emitter<'a>) + 'a>;
-
-/// Is it a jump, but neither one that looks at the count nor a `may_goto`?
-pub(super) fn is_forward_jump(op: Op) -> bool {
-    matches!(op, Op::Jump { site: NO_SITE, .. } | Op::Branch { site: NO_SITE, .. })
-}
 
 /// What all functions of an object have in common.
 #[derive(Clone, Copy)]
@@ -65,8 +60,8 @@ pub(super) struct Emitter<'a> {
     kept: Vec<u8>,
     /// Instructions that the context does not count yet.
     pub(super) pending: i32,
-    /// The same at jump targets, once a way there is known; none where a jump leads back to.
-    pending_at: Vec<Option<i32>>,
+    /// The same at jump targets, once a way there is known.
+    pub(super) pending_at: Vec<Option<i32>>,
     cold: Vec<Cold<'a>>,
 }
 
@@ -85,12 +80,6 @@ impl<'a> Emitter<'a> {
         let held_at = held::at_targets(ops, &values_at, &mut looks, &target);
         let (values, held) = ([Value::Any; 10], Held::new());
         let (pending, cold) = (0, Vec::new());
-        let mut pending_at = vec![None; ops.len()];
-        for &op in ops {
-            if let (Some(target), false) = (op.target(), is_forward_jump(op)) {
-                pending_at[target as usize] = Some(0);
-            }
-        }
         Self {
             asm,
             functions,
@@ -107,7 +96,7 @@ impl<'a> Emitter<'a> {
             read_later: 0,
             kept,
             pending,
-            pending_at,
+            pending_at: count::at_targets(ops),
             cold,
         }
     }
@@ -243,37 +232,6 @@ impl<'a> Emitter<'a> {
         }
         self.asm.reg_mem(Code::Mov_r64_rm64, A, field(offset_of!(Context, addresses)));
         self.asm.reg_mem(Code::Mov_r64_rm64, to, at(A, 8 * i64::from(slot)));
-    }
-
-    /// Brings the context's count up to date. Changes the flags.
-    pub(super) fn settle(&mut self) {
-        let pending = std::mem::take(&mut self.pending);
-        self.count(pending);
-    }
-
-    /// Adds to the context's count. Changes the flags.
-    pub(super) fn count(&mut self, insns: i32) {
-        let code = if fits(insns) { Code::Add_rm64_imm8 } else { Code::Add_rm64_imm32 };
-        if insns != 0 {
-            self.asm.mem_imm(code, super::registers::insns(), insns);
-        }
-    }
-
-    /// A jump backwards looks at the count, so that is brought up to date.
-    fn settle_before_jump(&mut self, target: u32, site: u32) {
-        if site == NO_SITE { self.agree(target) } else { self.settle() }
-    }
-
-    /// On all ways to an operation, the context's count lacks as much as on the first one. Changes the flags.
-    fn agree(&mut self, target: u32) {
-        let agreed = self.agreed(target, self.pending);
-        self.count(self.pending - agreed);
-        self.pending = agreed;
-    }
-
-    /// How much the context's count lacks on the ways to an operation; `pending`, if this is the first one.
-    pub(super) fn agreed(&mut self, target: u32, pending: i32) -> i32 {
-        *self.pending_at[target as usize].get_or_insert(pending)
     }
 
     /// The target of jumps to an operation.

@@ -5,8 +5,9 @@
 //! Where control-flow paths meet, such as at the head of a loop, only the lines remain that can't be evicted and are
 //! held on every path ([`at_targets`]). Some of them are held because the ways into a loop look at them ([`super::early`]).
 
+use super::count::is_forward_jump;
 use super::early::{self, Looks, Use};
-use super::function::{Target, is_forward_jump};
+use super::function::Target;
 use super::live::{self, Set};
 use super::values::{self, Registers, Value};
 use crate::code::op::{Access, Alu, Callee, Op, Operand, Size, in_frame};

@@ -10,7 +10,7 @@
 //! - [`values`], [`held`] and [`early`]: which checks can be omitted, or made before a loop
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
 //!   [`calls`] and [`known`] are the operations
-//! - [`repeats`]: which branches need no code
+//! - [`repeats`]: which branches need no code; [`count`]: counting instructions
 //! - [`moves`]: moving a cache line
 //! - [`entry`]: the entries from Rust
 //! - [`stubs`]: calls to Rust that preserve all registers
@@ -26,6 +26,7 @@ mod atomic;
 mod branch;
 mod buffer;
 mod calls;
+mod count;
 mod divide;
 mod early;
 mod entry;
