@@ -190,6 +190,11 @@ pub trait World {
     fn free(&mut self, at: Ea);
     /// Moves the cache lines of these bytes to `cpu`. Returns how long `cpu` waits for them, in picoseconds.
     fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64;
+    /// The same for the four bytes of a lock, which `cpu` writes.
+    #[inline]
+    fn touch_lock_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {
+        self.touch_ps(at, 4, cpu, true)
+    }
 
     /// Returns the map that a map pointer in a register refers to.
     fn map_at(&self, handle: Ea) -> Option<MapId>;
@@ -306,8 +311,8 @@ pub enum Reply {
     Value(u64),
     /// Suspend the callback and return to the host. The call is repeated later.
     Suspend,
-    /// Stop the program.
-    Stop(FaultKind),
+    /// Stop the program. The fault is boxed, so that the answer fits in two registers.
+    Stop(Box<FaultKind>),
 }
 
 /// The kernel's side of a program's calls.

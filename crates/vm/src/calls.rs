@@ -146,8 +146,8 @@ unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> 
             }
             Ok(Outcome::Suspend) => None,
             Ok(Outcome::Stop) => {
-                let kind = (*context).refused.take().unwrap_or(FaultKind::BadInstruction);
-                Context::stop(context, kind)
+                let kind = (*context).refused.take().expect("the host has said why");
+                Context::stop(context, *kind)
             }
             Err(payload) => {
                 (*context).panic = Some(payload);

@@ -56,6 +56,9 @@ const LOOPS_BETWEEN_TURNS: u64 = 64;
 /// Instead of a price of `bpf_iter_num_next`: the host handles it.
 pub(crate) const HOST_COUNTS: u64 = u64::MAX;
 
+/// How many addresses of the table are in the context itself.
+pub(crate) const FIRST_ADDRESSES: usize = 64;
+
 /// The state of one callback.
 #[repr(C)]
 pub(crate) struct Context {
@@ -109,6 +112,9 @@ pub(crate) struct Context {
     pub(crate) crowded_first: u64,
     pub(crate) crowded_lines: u64,
 
+    /// The first entries of the table of addresses, where emitted code finds them at once.
+    pub(crate) first_addresses: [u64; FIRST_ADDRESSES],
+
     // Only the engine uses the rest.
     pub(crate) again: bool,
     pub(crate) checked: bool,
@@ -143,7 +149,7 @@ pub(crate) struct Context {
     pub(crate) scratch: Ea,
     pub(crate) job: Job,
     /// Why the host wants the callback stopped.
-    pub(crate) refused: Option<FaultKind>,
+    pub(crate) refused: Option<Box<FaultKind>>,
     pub(crate) fault: Option<Box<Fault>>,
     pub(crate) panic: Option<Box<dyn Any + Send>>,
 }
@@ -162,6 +168,13 @@ impl Context {
     #[inline]
     pub(crate) fn usage(&self) -> Usage {
         Usage { insns: (self.insns + self.max_insns) as u64, stall_ps: self.stall_ps }
+    }
+
+    /// Sets the table of addresses.
+    pub(crate) fn set_addresses(&mut self, addresses: &[u64]) {
+        self.addresses = addresses.as_ptr();
+        let first = addresses.len().min(FIRST_ADDRESSES);
+        self.first_addresses[..first].copy_from_slice(&addresses[..first]);
     }
 
     /// Takes over the region's growth.

@@ -98,7 +98,7 @@ impl Fiber {
     }
 
     /// Enters the fiber, which continues where it was suspended.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn resume(&mut self) -> Left {
         // SAFETY: the context is the fiber's own.
         unsafe { self.routine.resume(self.context.as_ptr()) }

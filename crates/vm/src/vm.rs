@@ -4,7 +4,7 @@
 use crate::calls;
 use crate::code::{Code, tasks_map};
 use crate::config::{Mode, VmConfig};
-use crate::context::{Context, HOST_COUNTS, HostCall, Job, Tables};
+use crate::context::{Context, FIRST_ADDRESSES, HOST_COUNTS, HostCall, Job, Tables};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Left, Link, Signal};
 use crate::known::HOST_SERVES;
@@ -195,7 +195,7 @@ impl Vm {
             context.code = Arc::as_ptr(&self.code);
             context.native = tables.native;
             context.callees = self.callees.as_ptr();
-            context.addresses = self.addresses.as_ptr();
+            context.set_addresses(&self.addresses);
             if !self.branches.is_empty() {
                 context.branches = self.branches.as_mut_ptr();
             }
@@ -254,7 +254,8 @@ impl Vm {
             minus_base: BASE.wrapping_neg(),
             shared: 0,
             alone: 0,
-            addresses: self.addresses.as_ptr(),
+            addresses: ptr::null(),
+            first_addresses: [0; FIRST_ADDRESSES],
             denied: 0,
             stack_floor: 0,
             loops_left: 0,
@@ -298,7 +299,8 @@ impl Vm {
             fault: None,
             panic: None,
         };
-        let fiber = Fiber::new(context).expect("the process has memory for one more stack");
+        let mut fiber = Fiber::new(context).expect("the process has memory for one more stack");
+        fiber.context().set_addresses(&self.addresses);
         self.fibers.push(fiber);
         self.at_hand = self.fibers.len() as u32 - 1;
     }

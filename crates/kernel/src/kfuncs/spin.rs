@@ -15,31 +15,42 @@ impl Kernel {
     pub(super) fn spin_lock<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Served {
         let at = self.moment();
         if !self.cpus.this_cpu.callback.lets_others_past() {
-            return Served::forbidden("bpf_spin_lock() is called with a lock already held".into());
+            return refused("bpf_spin_lock() is called with a lock already held");
         }
-        let stall = w.touch_ps(lock, 4, c, true);
-        let spin = self.spins.at(lock);
-        let Some(taken) = spin.acquire(at, c, &self.machine.costs, stall) else {
-            return Served::forbidden(
-                "bpf_spin_lock() of a lock that an earlier callback still holds".into(),
-            );
+        let line_ps = w.touch_lock_ps(lock, c);
+        let Some(taken) = self.spins.at(lock).acquire(at, c, &self.machine.costs, line_ps) else {
+            return refused("bpf_spin_lock() of a lock that an earlier callback still holds");
         };
         if taken.waited > Span::ZERO {
-            self.waited_for(c, Lock::Bpf(lock.0), taken.waited);
+            self.waited_for_spin(c, lock, taken.waited);
         }
-        self.note_taken(c, Lock::Bpf(lock.0));
-        self.sync_acquired(c, Sync::Spin(lock.0));
+        if self.waits.is_some() || self.clocks.is_some() {
+            self.note_spin(c, lock);
+        }
         self.charge_ns(c, taken.at.since(at).as_ns());
         self.this_cpu().set_spin(Some(lock));
         0.into()
     }
 
+    #[cold]
+    #[inline(never)]
+    fn waited_for_spin(&mut self, c: CpuId, lock: Ea, waited: Span) {
+        self.waited_for(c, Lock::Bpf(lock.0), waited);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_spin(&mut self, c: CpuId, lock: Ea) {
+        self.note_taken(c, Lock::Bpf(lock.0));
+        self.sync_acquired(c, Sync::Spin(lock.0));
+    }
+
     pub(super) fn spin_unlock<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Served {
         if self.spin_held() != Some(lock) {
-            return Served::forbidden("bpf_spin_unlock() of a lock that is not held".into());
+            return refused("bpf_spin_unlock() of a lock that is not held");
         }
-        let stall = w.touch_ps(lock, 4, c, true);
-        self.charge_ps(c, stall);
+        let line_ps = w.touch_lock_ps(lock, c);
+        self.charge_ps(c, line_ps);
         let at = self.moment();
         self.spins.release(lock, at);
         self.sync_released(c, Sync::Spin(lock.0));
@@ -50,4 +61,10 @@ impl Kernel {
     fn spin_held(&self) -> Option<Ea> {
         self.cpus.this_cpu.callback.spin
     }
+}
+
+#[cold]
+#[inline(never)]
+fn refused(why: &str) -> Served {
+    Served::forbidden(why.to_owned())
 }

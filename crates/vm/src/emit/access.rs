@@ -2,6 +2,7 @@
 //! path.
 
 use super::asm::Label;
+use super::early::Base;
 use super::function::Emitter;
 use super::registers::{
     A, B, CONTEXT, DELTA, FRAME, at, at_entry, at_sum, field, half, part, part_of_b, whole,
@@ -95,21 +96,37 @@ impl Emitter<'_> {
         if self.held.access((base, off), size, write, &self.values, &self.target) {
             return;
         }
-        let address = at(whole(base), off.into());
+        self.look(Base::Register(base), off, access);
+    }
+
+    /// Continues once the CPU holds the line at this offset from an address that is in bounds; moves the line here if
+    /// necessary.
+    pub(super) fn look(&mut self, base: Base, off: i32, access: Access) {
         let (held, mover) = (self.asm.label(), self.mover(access));
         let moves = self.later(move |e| {
-            e.asm.reg_mem(Code::Lea_r64_m, A, address);
+            e.address(base, off);
             e.asm.reg_mem(Code::Add_r64_rm64, A, field(offset_of!(Context, minus_base)));
             e.number_line();
             e.asm.to(Code::Call_rel32_64, mover);
             e.asm.to(Code::Jmp_rel32_64, held);
         });
-        self.asm.reg_mem(Code::Lea_r64_m, A, address);
+        self.address(base, off);
         self.number_line();
         self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, words)));
         self.asm.reg_mem(Code::Mov_r64_rm64, B, at_entry(B, A, 8));
         self.leave_unless_held(access, moves);
         self.asm.bind(held);
+    }
+
+    /// Leaves an address in `A`.
+    fn address(&mut self, base: Base, off: i32) {
+        match base {
+            Base::Register(reg) => self.asm.reg_mem(Code::Lea_r64_m, A, at(whole(reg), off.into())),
+            Base::Slot(slot) => {
+                self.tabled_address(A, slot);
+                self.asm.reg_imm(Code::Add_rm64_imm32, A, off);
+            }
+        }
     }
 
     /// Converts the address in `A` to its line's number.

@@ -1,5 +1,6 @@
 //! Jumps: forward jumps always, backward jumps only while there is fuel.
 
+use super::asm::Label;
 use super::function::Emitter;
 use super::registers::{A, B, B32, field, half, insns};
 use super::stubs;
@@ -11,7 +12,9 @@ use std::mem::offset_of;
 impl Emitter<'_> {
     /// A jump that has just been counted.
     pub(super) fn jump(&mut self, target: u32, site: u32) {
-        if site != NO_SITE {
+        if site == NO_SITE {
+            self.look_at(&self.looks_before(target as usize));
+        } else {
             self.check_fuel(site);
         }
         let target = self.target(target);
@@ -35,16 +38,37 @@ impl Emitter<'_> {
         self.asm.to(Code::Jg_rel32_64, never_ends);
     }
 
-    pub(super) fn branch(&mut self, wide: bool, cond: Cond, a: u8, b: Operand, target: u32, site: u32) {
+    /// A conditional jump to an operation, or to the label that is given instead.
+    pub(super) fn branch(
+        &mut self,
+        wide: bool,
+        cond: Cond,
+        (a, b): (u8, Operand),
+        target: u32,
+        site: u32,
+        instead: Option<Label>,
+    ) {
         self.compare(wide, cond == Cond::Set, a, b);
         if site == NO_SITE {
-            let target = self.target(target);
+            let target = instead.unwrap_or_else(|| self.way_to(target));
             return self.asm.to(taken(cond), target);
         }
         let next = self.asm.label();
         self.asm.to(not_taken(cond), next);
         self.jump_later(target, site);
         self.asm.bind(next);
+    }
+
+    /// The target of a forward jump, or a detour there that makes its looks.
+    fn way_to(&mut self, target: u32) -> Label {
+        let (looks, label) = (self.looks_before(target as usize), self.target(target));
+        if looks.is_empty() {
+            return label;
+        }
+        self.later(move |e| {
+            e.look_at(&looks);
+            e.asm.to(Code::Jmp_rel32_64, label);
+        })
     }
 
     fn compare(&mut self, wide: bool, bits: bool, a: u8, b: Operand) {

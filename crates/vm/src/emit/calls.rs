@@ -2,7 +2,7 @@
 
 use super::function::Emitter;
 use super::live::{self, Set};
-use super::registers::{A, A32, B, B32, DELTA, FRAME, at, at_sum, field, half, whole};
+use super::registers::{A, B, B32, DELTA, FRAME, at, at_sum, field, whole};
 use super::stubs;
 use crate::code::op::{Callee, FRAME_BYTES};
 use crate::context::Context;
@@ -76,6 +76,7 @@ impl Emitter<'_> {
             e.asm.to(Code::Jmp_rel32_64, done);
         });
         let pair: MemoryOperand = at_sum(DELTA, iterator, 0);
+        let end: MemoryOperand = at_sum(DELTA, iterator, 4);
         let over = self.later(move |e| {
             e.asm.mem_imm(Code::Mov_rm64_imm32, pair, 0);
             e.zero(0);
@@ -85,14 +86,12 @@ impl Emitter<'_> {
         self.check_iterator(elsewhere);
         self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, num_next_ps)));
         self.asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), B);
-        self.asm.reg_mem(Code::Mov_r64_rm64, A, pair);
-        self.asm.reg_mem(Code::Lea_r32_m, B32, at(A, 1));
-        self.asm.reg_imm(Code::Shr_rm64_imm8, A, 32);
-        self.asm.reg_reg(Code::Cmp_r32_rm32, B32, A32);
+        self.asm.reg_mem(Code::Mov_r32_rm32, B32, pair);
+        self.asm.reg(Code::Inc_rm32, B32);
+        self.asm.reg_mem(Code::Cmp_r32_rm32, B32, end);
         self.asm.to(Code::Jge_rel32_64, over);
         self.asm.mem_reg(Code::Mov_rm32_r32, pair, B32);
         self.asm.reg_reg(Code::Mov_r64_rm64, whole(0), iterator);
         self.asm.bind(done);
-        debug_assert_ne!(half(0), A32);
     }
 }

@@ -1,13 +1,16 @@
 //! A function, operation by operation.
 
 use super::asm::{Asm, Label};
+use super::count;
+use super::early::{self, Looks};
 use super::held::{self, Held, Known};
 use super::live::{self, Set};
 use super::moves::Movers;
-use super::registers::{A, CONTEXT, DELTA, FRAME, field, half, insns, whole};
+use super::registers::{A, CONTEXT, DELTA, FRAME, at, field, half, whole};
+use super::repeats::Repeats;
 use super::values::{self, Data, Registers, Value};
-use crate::code::op::{Op, Operand, Size};
-use crate::context::Context;
+use crate::code::op::{Alu, Op, Operand, Size};
+use crate::context::{Context, FIRST_ADDRESSES};
 use crate::memory::LineForm;
 use iced_x86::{Code, Register};
 use std::mem::offset_of;
@@ -26,9 +29,10 @@ pub(super) struct Target<'a> {
 
 impl Target<'_> {
     /// Is an access at this offset from a register certainly within the object's global data, or the function's frame?
+    /// Neither is in an arena, whose pages may be unbacked.
     pub(super) fn is_within(&self, value: Value, off: i32, size: Size) -> bool {
         let bytes = size.bytes();
-        !self.has_arena && (value.is_in_frame(off, bytes) || value.is_within(off, bytes, self.data))
+        value.is_in_frame(off, bytes) || value.is_within(off, bytes, self.data)
     }
 }
 
@@ -37,13 +41,16 @@ pub(super) struct Emitter<'a> {
     pub(super) asm: &'a mut Asm,
     /// For each function of the object, the target of calls from emitted code.
     pub(super) functions: &'a [Label],
-    ops: &'a [Op],
+    pub(super) ops: &'a [Op],
+    pub(super) repeats: Repeats,
     pub(super) target: Target<'a>,
     /// What the registers hold at the current operation, and at jump targets.
     pub(super) values: Registers,
     values_at: Vec<Option<Box<Registers>>>,
     pub(super) held: Held,
     held_at: Vec<Option<Known>>,
+    /// What the ways into loops look at.
+    pub(super) looks: Looks,
     /// For each operation, the target of jumps to it.
     targets: Vec<Option<Label>>,
     live: Vec<Set>,
@@ -51,8 +58,10 @@ pub(super) struct Emitter<'a> {
     pub(super) read_later: Set,
     /// Those of R6 to R9 that the function changes.
     kept: Vec<u8>,
-    /// Instructions of this block that the context does not count yet.
-    pending: i32,
+    /// Instructions that the context does not count yet.
+    pub(super) pending: i32,
+    /// The same at jump targets, once a way there is known.
+    pub(super) pending_at: Vec<Option<i32>>,
     cold: Vec<Cold<'a>>,
 }
 
@@ -67,23 +76,27 @@ impl<'a> Emitter<'a> {
             ops.iter().fold(0, |set, &op| set | live::uses(op).1) | live.first().copied().unwrap_or(0);
         let kept = live::each(written, 6..=9).collect();
         let values_at = values::at_targets(ops, target.data);
-        let held_at = held::at_targets(ops, &values_at, &target);
+        let mut looks = early::all(ops, &values_at, &target);
+        let held_at = held::at_targets(ops, &values_at, &mut looks, &target);
         let (values, held) = ([Value::Any; 10], Held::new());
         let (pending, cold) = (0, Vec::new());
         Self {
             asm,
             functions,
             ops,
+            repeats: Repeats::new(ops),
             target,
             values,
             values_at,
             held,
             held_at,
+            looks,
             targets,
             live,
             read_later: 0,
             kept,
             pending,
+            pending_at: count::at_targets(ops),
             cold,
         }
     }
@@ -94,12 +107,14 @@ impl<'a> Emitter<'a> {
         self.enter();
         let mut open = true;
         for (at, &op) in self.ops.iter().enumerate() {
-            if let Some(target) = self.targets[at] {
+            if let Some(target) = self.targets[at].filter(|_| !self.repeats.has(at)) {
                 if open {
-                    self.settle();
+                    self.agree(at as u32);
+                    self.look_at(&self.looks_before(at));
                 }
                 self.asm.bind(target);
                 open = true;
+                self.pending = self.pending_at[at].unwrap_or(0);
                 self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
                 self.held.meet(self.held_at[at].as_ref(), at as u32);
             }
@@ -108,7 +123,13 @@ impl<'a> Emitter<'a> {
             }
             self.pending += 1;
             self.read_later = live::after(self.ops, &self.live, at);
-            self.op(op);
+            match (self.frame_address(at), at.checked_sub(1).and_then(|before| self.frame_address(before))) {
+                (Some((dst, off)), _) => self.load_frame_address(dst, off),
+                // It has been loaded.
+                (None, Some(_)) => {}
+                (None, None) if self.repeats.has(at) => {}
+                (None, None) => self.op(at, op),
+            }
             values::after(op, &mut self.values, self.target.data);
             self.held.after(op, at as u32, &self.target);
             open = !op.ends();
@@ -122,8 +143,8 @@ impl<'a> Emitter<'a> {
 
     /// Saves the registers that the caller expects to keep, and zeroes those that are read before they are written.
     fn enter(&mut self) {
-        for at in 0..self.kept.len() {
-            self.asm.reg(Code::Push_r64, whole(self.kept[at]));
+        for nth in 0..self.kept.len() {
+            self.asm.reg(Code::Push_r64, whole(self.kept[nth]));
         }
         if self.has_padding() {
             self.asm.reg(Code::Push_r64, CONTEXT);
@@ -145,33 +166,32 @@ impl<'a> Emitter<'a> {
         self.settle();
         let words = if self.has_padding() { 2 } else { 1 };
         self.asm.reg_imm(Code::Add_rm64_imm8, Register::RSP, 8 * words);
-        for at in (0..self.kept.len()).rev() {
-            self.asm.reg(Code::Pop_r64, whole(self.kept[at]));
+        for nth in (0..self.kept.len()).rev() {
+            self.asm.reg(Code::Pop_r64, whole(self.kept[nth]));
         }
         self.asm.bare(Code::Retnq);
     }
 
-    fn op(&mut self, op: Op) {
+    fn op(&mut self, number: usize, op: Op) {
         match op {
             Op::Alu { wide, op, dst, src } => self.alu(wide, op, dst, src),
             Op::Const { dst, value } => self.constant(dst, value),
             Op::CastToKernel { dst, src } => self.cast_to_kernel(dst, src),
             Op::CastToUser { dst, src, high } => self.cast_to_user(dst, src, high),
-            Op::Address { dst, slot } => {
-                self.asm.reg_mem(Code::Mov_r64_rm64, A, field(offset_of!(Context, addresses)));
-                let entry = super::registers::at(A, 8 * i64::from(slot));
-                self.asm.reg_mem(Code::Mov_r64_rm64, whole(dst), entry);
-            }
+            Op::Address { dst, slot } => self.tabled_address(whole(dst), slot),
             Op::Load { dst, base, off, size, signed } => self.load(dst, base, off, size, signed),
             Op::Store { base, off, size, src } => self.store(base, off, size, src),
             Op::Atomic { base, off, size, op, src, fetch } => self.atomic(base, off, size, op, src, fetch),
             Op::Jump { target, site } => {
-                self.settle();
+                self.settle_before_jump(target, site);
                 self.jump(target, site);
             }
             Op::Branch { wide, cond, a, b, target, site } => {
-                self.settle();
-                self.branch(wide, cond, a, b, target, site);
+                let past = self.past_repeat(number);
+                if past.is_none() {
+                    self.settle_before_jump(target, site);
+                }
+                self.branch(wide, cond, (a, b), target, site, past);
             }
             Op::MayGoto { target, site } => {
                 self.settle();
@@ -186,13 +206,32 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Brings the context's count up to date. Changes the flags.
-    pub(super) fn settle(&mut self) {
-        if self.pending > 0 {
-            let pending = std::mem::take(&mut self.pending);
-            let code = if pending < 128 { Code::Add_rm64_imm8 } else { Code::Add_rm64_imm32 };
-            self.asm.mem_imm(code, insns(), pending);
+    /// If an operation and the next one load an address in the frame: the register, and the distance from R10.
+    fn frame_address(&self, number: usize) -> Option<(u8, i32)> {
+        let Op::Alu { wide: true, op: Alu::Mov, dst, src: Operand::Reg(10) } = self.ops[number] else {
+            return None;
+        };
+        match *self.ops.get(number + 1)? {
+            Op::Alu { wide: true, op: Alu::Add, dst: sum, src: Operand::Imm(off) } if sum == dst => {
+                self.targets[number + 1].is_none().then_some((dst, off as i32))
+            }
+            _ => None,
         }
+    }
+
+    fn load_frame_address(&mut self, dst: u8, off: i32) {
+        self.asm.reg_mem(Code::Lea_r64_m, whole(dst), at(FRAME, off.into()));
+        self.asm.reg_reg(Code::Sub_r64_rm64, whole(dst), DELTA);
+    }
+
+    /// An address from the table, into a register.
+    pub(super) fn tabled_address(&mut self, to: Register, slot: u32) {
+        if (slot as usize) < FIRST_ADDRESSES {
+            let entry = field(offset_of!(Context, first_addresses) + 8 * slot as usize);
+            return self.asm.reg_mem(Code::Mov_r64_rm64, to, entry);
+        }
+        self.asm.reg_mem(Code::Mov_r64_rm64, A, field(offset_of!(Context, addresses)));
+        self.asm.reg_mem(Code::Mov_r64_rm64, to, at(A, 8 * i64::from(slot)));
     }
 
     /// The target of jumps to an operation.

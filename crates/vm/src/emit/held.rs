@@ -3,8 +3,10 @@
 //! happened.
 //!
 //! Where control-flow paths meet, such as at the head of a loop, only the lines remain that can't be evicted and are
-//! held on every path ([`at_targets`]).
+//! held on every path ([`at_targets`]). Some of them are held because the ways into a loop look at them ([`super::early`]).
 
+use super::count::is_forward_jump;
+use super::early::{self, Looks, Use};
 use super::function::Target;
 use super::live::{self, Set};
 use super::values::{self, Registers, Value};
@@ -22,6 +24,18 @@ pub(super) enum Line {
 }
 
 impl Line {
+    /// The line of `line` bytes of an access, if only constants determine it.
+    pub(super) fn fixed(value: Value, off: i32, line: u64) -> Option<Self> {
+        let within = value.within_line(off, line)?;
+        match value {
+            Value::Data { map, from, more: 0, .. } => {
+                Some(Self::Fixed(map, from.wrapping_add_signed(off.into()).wrapping_sub(within)))
+            }
+            Value::Frame(from) => Some(Self::Frame(from + i64::from(off) - within as i64)),
+            _ => None,
+        }
+    }
+
     fn map(self) -> Option<u32> {
         match self {
             Self::Fixed(map, _) | Self::From { map, .. } => Some(map),
@@ -54,6 +68,17 @@ pub(super) struct Known {
     lines: Lines,
 }
 
+impl Known {
+    pub(super) fn has(&self, line: Line, write: bool) -> bool {
+        self.lines.iter().any(|&(held, writable)| held == line && (writable || !write))
+    }
+
+    fn with(&self, mut more: Lines) -> Self {
+        more.extend(&self.lines);
+        Self { roots: self.roots, lines: more }
+    }
+}
+
 /// The held lines, and where registers point.
 pub(super) struct Held {
     known: Known,
@@ -78,22 +103,17 @@ impl Held {
 
     /// The line of an access, if it is the same for all possible values of the register.
     fn line(&self, base: u8, off: i32, value: Value, bytes: u64) -> Option<Line> {
-        let within = value.within_line(off, bytes)?;
-        let map = match value {
-            Value::Data { map, from, more: 0, .. } => {
-                return Some(Line::Fixed(map, from.wrapping_add_signed(off.into()).wrapping_sub(within)));
-            }
-            Value::Frame(from) => return Some(Line::Frame(from + i64::from(off) - within as i64)),
-            Value::Data { map, .. } => map,
-            _ => return None,
-        };
+        if let Some(line) = Line::fixed(value, off, bytes) {
+            return Some(line);
+        }
+        let (within, map) = (value.within_line(off, bytes)?, value.map()?);
         let (root, added) = *self.known.roots.get(usize::from(base)).filter(|root| root.0 != Root::Lost)?;
         let at = added.checked_add(i64::from(off))?.checked_sub_unsigned(within)?;
         Some(Line::From { map, root, at })
     }
 
-    fn has(&self, line: Line, write: bool) -> bool {
-        has(&self.known.lines, line, write)
+    pub(super) fn known(&self) -> &Known {
+        &self.known
     }
 
     /// Records an access; returns whether its line is certainly held. If not, it is held from now on, if the access is
@@ -109,7 +129,7 @@ impl Held {
         let value = registers.get(usize::from(base)).copied().unwrap_or(Value::Any);
         let is_within = target.is_within(value, off, size);
         let line = is_within.then(|| self.line(base, off, value, 1 << target.lines.log2)).flatten();
-        if line.is_some_and(|line| self.has(line, write)) {
+        if line.is_some_and(|line| self.known.has(line, write)) {
             return true;
         }
         let elsewhere = is_within && value.map().is_none_or(|map| Some(map) != target.data.tasks());
@@ -161,36 +181,73 @@ impl Held {
     }
 }
 
-/// What is known at every jump target, by operation; `None` if no path is known to lead there.
+/// What is known at every jump target, by operation; `None` if no path is known to lead there. Of the looks that loops
+/// begin with, only those remain that pay, and these count as made on every way to their loop.
 pub(super) fn at_targets(
     ops: &[Op],
     values_at: &[Option<Box<Registers>>],
+    looks: &mut Looks,
+    target: &Target<'_>,
+) -> Vec<Option<Known>> {
+    const MOST_TIMES: usize = 4;
+    for _ in 0..MOST_TIMES {
+        let mut known = settled(ops, values_at, looks, target);
+        let mut useful = looks.iter().map(|looks| vec![Use::default(); looks.len()]).collect::<Vec<_>>();
+        walk(ops, values_at, target, &mut known, |_, to, can_look, way| {
+            for (look, useful) in looks[to].iter().zip(&mut useful[to]) {
+                useful.note(way.has(look.line, look.writes()), can_look);
+            }
+            false
+        });
+        if !early::keep(looks, &useful) {
+            return known;
+        }
+    }
+    looks.iter_mut().for_each(Vec::clear);
+    settled(ops, values_at, looks, target)
+}
+
+/// What is known at every jump target if each loop's looks are made on every way to it.
+fn settled(
+    ops: &[Op],
+    values_at: &[Option<Box<Registers>>],
+    looks: &Looks,
     target: &Target<'_>,
 ) -> Vec<Option<Known>> {
     let mut known: Vec<Option<Known>> = vec![None; ops.len()];
     // Each round removes something, or is the second to last.
     const MOST_ROUNDS: usize = 20;
     for _ in 0..MOST_ROUNDS {
-        if !walk(ops, values_at, target, &mut known) {
+        let changed = walk(ops, values_at, target, &mut known, |known, to, _, way| {
+            let looks = looks[to].iter().filter(|look| !way.has(look.line, look.writes()));
+            let looks: Lines = looks.map(|look| (look.line, look.writes())).collect();
+            match looks.is_empty() {
+                true => keep_common(known, way, to as u32),
+                false => keep_common(known, &way.with(looks), to as u32),
+            }
+        });
+        if !changed {
             return known;
         }
     }
     vec![None; ops.len()]
 }
 
-/// Goes through a function once; returns whether any knowledge was added or removed.
+/// Goes through a function once. At each way to a jump target calls `arrive` with what is known there so far, the
+/// target, whether looks can be made on the way, and what is held on it. Returns whether any call returned true.
 fn walk(
     ops: &[Op],
     values_at: &[Option<Box<Registers>>],
     target: &Target<'_>,
     known: &mut [Option<Known>],
+    mut arrive: impl FnMut(&mut Option<Known>, usize, bool, &Known) -> bool,
 ) -> bool {
     let (mut held, mut registers, mut open, mut changed) = (Held::new(), [Value::Any; 10], true, false);
     for (number, &op) in (0..).zip(ops) {
         let at = number as usize;
         if let Some(values) = &values_at[at] {
             if open {
-                changed |= keep_common(&mut known[at], &held.known, number);
+                changed |= arrive(&mut known[at], at, true, &held.known);
             }
             let Some(_) = &known[at] else { continue };
             held.meet(known[at].as_ref(), number);
@@ -212,7 +269,7 @@ fn walk(
         values::after(op, &mut registers, target.data);
         held.after(op, number, target);
         if let Some(to) = op.target() {
-            changed |= keep_common(&mut known[to as usize], &held.known, to);
+            changed |= arrive(&mut known[to as usize], to as usize, is_forward_jump(op), &held.known);
         }
         open = !op.ends();
     }
@@ -231,13 +288,9 @@ fn keep_common(known: &mut Option<Known>, way: &Known, number: u32) -> bool {
             *root = (Root::Met(number, reg as u8), 0);
         }
     }
-    known.lines.iter_mut().for_each(|(line, write)| *write &= has(&way.lines, *line, true));
-    known.lines.retain(|&(line, _)| has(&way.lines, line, false));
+    known.lines.iter_mut().for_each(|(line, write)| *write &= way.has(*line, true));
+    known.lines.retain(|&(line, _)| way.has(line, false));
     *known != before
-}
-
-fn has(lines: &[(Line, bool)], line: Line, write: bool) -> bool {
-    lines.iter().any(|&(held, writable)| held == line && (writable || !write))
 }
 
 #[cfg(test)]
@@ -363,7 +416,7 @@ mod tests {
                     Op::Exit,
                 ];
                 let values_at = values::at_targets(&ops, target.data);
-                let known = at_targets(&ops, &values_at, target);
+                let known = at_targets(&ops, &values_at, &mut early::all(&ops, &values_at, target), target);
                 let mut held = Held::new();
                 held.meet(known[6].as_ref(), 6);
                 let values = values_at[6].as_deref().expect("a jump leads there");
@@ -383,7 +436,8 @@ mod tests {
             let back =
                 Op::Branch { wide: true, cond: Cond::Ne, a: 6, b: Operand::Imm(0), target: 3, site: 0 };
             let ops: Vec<Op> = before.into_iter().chain([body, back, Op::Exit]).collect();
-            let known = at_targets(&ops, &values::at_targets(&ops, target.data), target);
+            let values_at = values::at_targets(&ops, target.data);
+            let known = at_targets(&ops, &values_at, &mut early::all(&ops, &values_at, target), target);
             let lines = known[3].as_ref().map(|known| &known.lines[..]);
             assert_eq!(lines, Some(expected), "{before:?} {body:?}");
         });
@@ -402,7 +456,15 @@ mod tests {
         check_loop([address, store, Op::Hole], load, false, &[(line, true)]);
         check_loop([address, load, Op::Hole], call(Callee::NumNext), false, &[(line, false)]);
         check_loop([address, load, Op::Hole], call(Callee::Host), false, &[]);
-        check_loop([address, Op::Hole, Op::Hole], load, false, &[]);
+        // The loop begins with it, so the way into the loop looks at it; but not if it is lost in each round.
+        check_loop([address, Op::Hole, Op::Hole], load, false, &[(line, false)]);
+        check_loop([address, Op::Hole, Op::Hole], store, false, &[(line, true)]);
+        check_loop(
+            [address, Op::Hole, Op::Hole],
+            Op::Load { dst: 7, base: 7, off: 0, size: WORD, signed: false },
+            false,
+            &[],
+        );
         check_loop([address, skip, load], Op::Hole, false, &[]);
         // Lines other than tasks' structures evict no line.
         check_loop([address, load, Op::Hole], Op::Hole, true, &[(line, false)]);

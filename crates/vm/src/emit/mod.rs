@@ -7,9 +7,10 @@
 //! - [`asm`]: instructions, labels, and where they end up
 //! - [`registers`]: which value is in which register
 //! - [`live`]: which registers are read later
-//! - [`values`] and [`held`]: which checks can be omitted
+//! - [`values`], [`held`] and [`early`]: which checks can be omitted, or made before a loop
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
 //!   [`calls`] and [`known`] are the operations
+//! - [`repeats`]: which branches need no code; [`count`]: counting instructions
 //! - [`moves`]: moving a cache line
 //! - [`entry`]: the entries from Rust
 //! - [`stubs`]: calls to Rust that preserve all registers
@@ -25,7 +26,9 @@ mod atomic;
 mod branch;
 mod buffer;
 mod calls;
+mod count;
 mod divide;
+mod early;
 mod entry;
 mod function;
 mod held;
@@ -33,6 +36,7 @@ mod known;
 mod live;
 mod moves;
 mod registers;
+mod repeats;
 mod stubs;
 #[cfg(test)]
 mod tests;

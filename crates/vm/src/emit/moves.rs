@@ -25,15 +25,13 @@ impl Movers {
     /// Emits both.
     pub(super) fn emit(asm: &mut Asm, lines: LineForm, has_arena: bool) -> Self {
         let movers = Self { read: asm.label(), write: asm.label() };
-        let is_simple = !lines.grouped && !has_arena;
         for (label, write, stub) in
             [(movers.read, false, stubs::TOUCH_READ), (movers.write, true, stubs::TOUCH_WRITE)]
         {
             asm.bind(label);
-            if is_simple {
-                mover(asm, write, lines.crowded, stub);
-            } else {
-                asm.jump_tabled(stub);
+            match lines.grouped {
+                true => asm.jump_tabled(stub),
+                false => mover(asm, write, (lines.crowded, has_arena), stub),
             }
         }
         movers
@@ -44,7 +42,7 @@ fn load(asm: &mut Asm, to: Register, from: MemoryOperand) {
     asm.reg_mem(Code::Mov_r64_rm64, to, from);
 }
 
-fn mover(asm: &mut Asm, write: bool, crowded: bool, stub: usize) {
+fn mover(asm: &mut Asm, write: bool, (crowded, has_arena): (bool, bool), stub: usize) {
     use Register::{EAX, ECX, EDX, RAX, RCX, RDX};
     let (ask, ask_now) = (asm.label(), asm.label());
     asm.mem_imm(Code::Cmp_rm64_imm8, field(offset_of!(Context, prices)), 0);
@@ -86,6 +84,10 @@ fn mover(asm: &mut Asm, write: bool, crowded: bool, stub: usize) {
         asm.reg_mem(Code::Or_r64_rm64, B, field(offset_of!(Context, shared)));
     }
     asm.mem_reg(Code::Mov_rm64_r64, at_entry(RCX, A, 8), B);
+    if has_arena {
+        // Somebody holds the line, so its page is backed.
+        asm.mem_imm(Code::Mov_rm64_imm32, field(offset_of!(Context, denied)), 0);
+    }
     restore(asm);
     asm.bare(Code::Retnq);
 

@@ -151,6 +151,23 @@ fn jumps_backwards_look_at_the_fuel() {
 }
 
 #[test]
+fn a_branch_that_repeats_another_one_needs_no_code() {
+    let branch =
+        |target, site| Op::Branch { wide: false, cond: Cond::Gt, a: 1, b: Operand::Reg(2), target, site };
+    let all = [branch(2, NO_SITE), alu(Alu::Mov, 3, Operand::Reg(4)), branch(0, 7), Op::Exit];
+    check("repeat", &all);
+}
+
+#[test]
+fn the_way_into_a_loop_looks_at_what_every_round_begins_with() {
+    let back = Op::Branch { wide: true, cond: Cond::Ne, a: 1, b: Operand::Imm(0), target: 2, site: 7 };
+    let load = Op::Load { dst: 3, base: 6, off: 8, size: WORD, signed: false };
+    let all =
+        [Op::Address { dst: 6, slot: 0 }, Op::Hole, load, alu(Alu::Sub, 1, Operand::Imm(1)), back, Op::Exit];
+    check("early", &all);
+}
+
+#[test]
 fn calls_leave_arguments_alone_and_zero_what_is_read_later() {
     let call = |callee| Op::Call { callee, site: 3 };
     let all = [call(Callee::Host), alu(Alu::Mov, 6, Operand::Reg(2)), call(Callee::Function(0)), Op::Exit];
@@ -187,14 +204,15 @@ fn what_is_read_before_it_is_written_is_zero() {
     check("unset", &all);
 }
 
-fn check_movers(name: &str, crowded: bool) {
+fn check_movers(name: &str, crowded: bool, has_arena: bool) {
     let mut asm = Asm::default();
-    Movers::emit(&mut asm, LineForm { log2: 6, grouped: false, crowded }, false);
+    Movers::emit(&mut asm, LineForm { log2: 6, grouped: false, crowded }, has_arena);
     insta::assert_snapshot!(name, text_of(asm));
 }
 
 #[test]
 fn a_line_moves_without_the_engine_where_it_can() {
-    check_movers("moves", false);
-    check_movers("moves_crowded", true);
+    check_movers("moves", false, false);
+    check_movers("moves_crowded", true, false);
+    check_movers("moves_arena", false, true);
 }

@@ -63,6 +63,7 @@ impl Routine {
 
     /// # Safety
     /// The context is the fiber's own, which was suspended.
+    #[inline(always)]
     pub(super) unsafe fn resume(&mut self, context: *mut Context) -> Left {
         // SAFETY: as above; `pause` left the stack as this expects it.
         unsafe { resume(context) }

@@ -330,6 +330,18 @@ impl Region {
         }
     }
 
+    /// The same for four bytes that are written.
+    #[inline(always)]
+    pub(super) fn touch_word_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {
+        const BYTES: u64 = 4;
+        let off = at.0.wrapping_sub(BASE);
+        let is_in_one_line = at.0.is_multiple_of(BYTES) && off <= self.high_water() - BYTES;
+        match is_in_one_line && self.window.is_none() {
+            true => self.hold_line_ps(self.line_at(off), cpu, true),
+            false => self.touch_ps(at, BYTES, cpu, true),
+        }
+    }
+
     #[cold]
     fn hold_lines_ps(&mut self, first: u64, last: u64, cpu: CpuId, write: bool) -> u64 {
         (first..=last).map(|line| self.hold_line_ps(line, cpu, write)).sum()
@@ -446,6 +458,15 @@ impl Region {
 
     #[inline(never)]
     fn move_line_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
+        match self.watch.is_some() || self.crowded.is_some() {
+            true => self.move_line_and_tell_ps(at, cpu, write),
+            false => self.move_only_ps(at, cpu, write).1,
+        }
+    }
+
+    /// What the line was before, and the price.
+    #[inline(always)]
+    fn move_only_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> (Line, u64) {
         // SAFETY: `at` is below the high-water mark, and both tables have an entry for every
         // line of the region; no other reference to the entries is alive.
         let (sharers, writer) = unsafe {
@@ -455,7 +476,6 @@ impl Region {
         };
         let before = Line { sharers: *sharers, writer: *writer };
         let mut line = before;
-        let me = self.transfers.key(cpu).shared;
         let price = match write {
             _ if before.sharers == 0 => self.transfers.first_ps(&mut line, cpu),
             true => self.transfers.write_ps(&mut line, cpu),
@@ -465,6 +485,14 @@ impl Region {
         if price > 0 {
             self.moves.of(at).count(price);
         }
+        (before, price)
+    }
+
+    /// The same where a profile is kept, or lines crowd each other out of caches.
+    #[inline(never)]
+    fn move_line_and_tell_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
+        let (before, price) = self.move_only_ps(at, cpu, write);
+        let me = self.transfers.key(cpu).shared;
         if let Some(watch) = &mut self.watch {
             watch.took(&self.transfers, (at, before), cpu, write, price);
         }
@@ -474,7 +502,7 @@ impl Region {
         }
         if before.sharers & me == 0 {
             // SAFETY: the table has an entry for every line below the high-water mark, where all that
-            // crowd each other lie; the reference to one of them above is no longer used.
+            // crowd each other lie; no other reference to one of them is alive.
             let all = unsafe {
                 std::slice::from_raw_parts_mut(
                     self.sharers.start().as_ptr().cast::<u64>(),

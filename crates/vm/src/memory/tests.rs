@@ -268,6 +268,8 @@ proptest! {
             prop_assert_eq!(region.touch_ps(area.offset(at), len, CpuId(cpu), write), expected);
             let one = if write { transfers.write_ps(&mut lines[(at / 64) as usize], CpuId(cpu)) } else { transfers.read_ps(&mut lines[(at / 64) as usize], CpuId(cpu)) };
             prop_assert_eq!(region.touch_line_ps(area.offset(at), CpuId(cpu), write), one);
+            let word = transfers.write_ps(&mut lines[(at / 64) as usize], CpuId(cpu));
+            prop_assert_eq!(region.touch_word_ps(area.offset(at & !3), CpuId(cpu)), word);
         }
         for (n, line) in (0..).zip(lines) {
             prop_assert_eq!(region.line(area.offset(n * 64)), line);

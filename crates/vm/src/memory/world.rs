@@ -237,6 +237,11 @@ impl World for VmWorld {
         self.region.touch_ps(at, len, cpu, write)
     }
 
+    #[inline(always)]
+    fn touch_lock_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {
+        self.region.touch_word_ps(at, cpu)
+    }
+
     #[inline]
     fn map_at(&self, handle: Ea) -> Option<MapId> {
         self.maps.at(handle)

@@ -14,13 +14,13 @@ pub(crate) struct SpinLocks {
     locks: Vec<VirtualLock>,
     /// By their addresses.
     places: BTreeMap<u64, usize>,
-    /// Address and place of the most recently used locks, by some bits of the address. No lock is at address 0.
+    /// Address and place of the most recently used locks, by some bits of the address.
     near: [(u64, usize); NEAR],
 }
 
 impl Default for SpinLocks {
     fn default() -> Self {
-        Self { locks: Vec::new(), places: BTreeMap::new(), near: [(0, 0); NEAR] }
+        Self { locks: Vec::new(), places: BTreeMap::new(), near: [(0, usize::MAX); NEAR] }
     }
 }
 
@@ -31,23 +31,35 @@ impl SpinLocks {
     }
 
     /// The lock at an address, a free one if it was never taken.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at(&mut self, lock: Ea) -> &mut VirtualLock {
-        // Locks are in cache lines of their own, or side by side.
-        let near = &mut self.near[(lock.0 >> 6 ^ lock.0 >> 2) as usize % NEAR];
-        if near.0 != lock.0 || lock.is_null() {
-            let next = self.locks.len();
-            let place = *self.places.entry(lock.0).or_insert(next);
-            if place == next {
-                self.locks.push(VirtualLock::default());
-            }
-            *near = (lock.0, place);
+        let (address, near) = self.near[near(lock)];
+        let place = if address == lock.0 && near < self.locks.len() { near } else { self.search(lock) };
+        &mut self.locks[place]
+    }
+
+    /// Where the lock at an address is, which is found without a search from now on.
+    #[cold]
+    #[inline(never)]
+    fn search(&mut self, lock: Ea) -> usize {
+        let next = self.locks.len();
+        let place = *self.places.entry(lock.0).or_insert(next);
+        if place == next {
+            self.locks.push(VirtualLock::default());
         }
-        &mut self.locks[near.1]
+        self.near[near(lock)] = (lock.0, place);
+        place
     }
 
     /// Releases a held lock.
+    #[inline]
     pub(crate) fn release(&mut self, lock: Ea, at: Instant) {
         self.at(lock).release(at);
     }
+}
+
+/// Where a lock may be found without a search. Locks are in cache lines of their own, or side by side.
+#[inline(always)]
+fn near(lock: Ea) -> usize {
+    (lock.0 >> 6 ^ lock.0 >> 2) as usize % NEAR
 }
