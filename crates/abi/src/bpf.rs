@@ -304,8 +304,8 @@ pub enum Reply {
     Value(u64),
     /// Freeze the callback and return to its driver; the call is made again later.
     Suspend,
-    /// The program may not go on.
-    Stop(FaultKind),
+    /// The program may not go on. Boxed, so that an answer fits in two registers.
+    Stop(Box<FaultKind>),
 }
 
 /// The kernel's side of a call.

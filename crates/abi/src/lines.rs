@@ -88,6 +88,12 @@ impl Transfers {
         self.holders.key(cpu)
     }
 
+    /// What `cpu` needs to take lines.
+    #[inline]
+    pub fn holder(&self, cpu: CpuId) -> Holder {
+        Holder { cpu, key: self.key(cpu), row: self.prices.row_of(cpu) }
+    }
+
     /// A line that `cpu` holds exclusively.
     pub fn line_of(&self, cpu: CpuId) -> Line {
         Line { sharers: self.key(cpu).alone, writer: cpu.0 as u16 }
@@ -139,26 +145,24 @@ impl Transfers {
     /// The price of a read by `cpu` of `line`, which is updated.
     #[inline]
     pub fn read_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        let key = self.key(cpu);
-        if line.sharers & key.shared != 0 {
-            return 0;
-        }
-        self.share_ps(line, cpu, key.shared)
+        self.read_by_ps(line, &self.holder(cpu))
+    }
+
+    /// The same for a CPU whose part is known.
+    #[inline]
+    pub fn read_by_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        if by.reads(line) { 0 } else { self.share_ps(line, by) }
     }
 
     /// The same, counted. What costs nothing needs no count.
     #[inline]
-    pub fn read_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
-        let key = self.key(cpu);
-        if line.sharers & key.shared != 0 {
-            return 0;
-        }
-        self.share_counted_ps(line, cpu, key.shared, uses)
+    pub fn read_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        if by.reads(line) { 0 } else { self.share_counted_ps(line, by, uses) }
     }
 
     #[inline(never)]
-    fn share_counted_ps(&self, line: &mut Line, cpu: CpuId, shared: u64, uses: &mut LineUse) -> u64 {
-        uses.count(self.shared_ps(line, cpu, shared))
+    fn share_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        uses.count(self.shared_ps(line, by))
     }
 
     /// The price of a line that no CPU holds, when `cpu` reads or writes it.
@@ -169,19 +173,19 @@ impl Transfers {
         self.memory_ps()
     }
 
-    /// A line that `cpu` doesn't have yet, as [`Transfers::take_ps`]; `shared` is the word of that CPU.
+    /// A line that a CPU doesn't have yet, as [`Transfers::take_ps`].
     #[inline(never)]
-    fn share_ps(&self, line: &mut Line, cpu: CpuId, shared: u64) -> u64 {
-        self.shared_ps(line, cpu, shared)
+    fn share_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        self.shared_ps(line, by)
     }
 
     #[inline(always)]
-    fn shared_ps(&self, line: &mut Line, cpu: CpuId, shared: u64) -> u64 {
-        if let Some(price) = self.tabled_ps(line, cpu) {
-            line.sharers = self.holders.joined(line.sharers, shared);
+    fn shared_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        if let Some(price) = self.tabled_ps(line, by) {
+            line.sharers = self.holders.joined(line.sharers, by.key.shared);
             return price;
         }
-        self.share_rarely_ps(line, cpu)
+        self.share_rarely_ps(line, by.cpu)
     }
 
     #[cold]
@@ -197,80 +201,77 @@ impl Transfers {
 
     /// The price of a line that another CPU wrote last and still has, if it is in the table.
     #[inline(always)]
-    fn tabled_ps(&self, line: &Line, cpu: CpuId) -> Option<u64> {
-        let (writer, cpu) = (usize::from(line.writer), cpu.index());
+    fn tabled_ps(&self, line: &Line, by: &Holder) -> Option<u64> {
+        let writer = usize::from(line.writer);
         let has = self.holders.get(writer)?;
-        if line.sharers & has.shared == 0 || writer == cpu {
+        if line.sharers & has.shared == 0 || writer == by.cpu.index() {
             return None;
         }
-        self.prices.between_ps(writer, cpu).map(u64::from)
+        let price = self.prices.in_row_ps(by.row, writer).or_else(|| self.untabled_ps(writer, by.cpu));
+        price.map(u64::from)
+    }
+
+    /// The price on a machine without a table by CPUs, if it has one by caches.
+    #[inline(never)]
+    fn untabled_ps(&self, writer: usize, cpu: CpuId) -> Option<u32> {
+        self.prices.between_ps(writer, cpu.index())
     }
 
     /// The price of a write by `cpu` to `line`, which is updated.
     #[inline]
     pub fn write_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        let key = self.key(cpu);
-        if line.sharers == key.alone {
-            line.writer = cpu.0 as u16;
-            return 0;
-        }
-        self.take_ps(line, cpu, key.alone)
+        self.write_by_ps(line, &self.holder(cpu))
+    }
+
+    /// The same for a CPU whose part is known.
+    #[inline]
+    pub fn write_by_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        if by.writes(line) { 0 } else { self.take_ps(line, by) }
     }
 
     /// The same, counted. What costs nothing needs no count.
     #[inline]
-    pub fn write_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
-        let key = self.key(cpu);
-        if line.sharers == key.alone {
-            line.writer = cpu.0 as u16;
-            return 0;
-        }
-        self.take_counted_ps(line, cpu, key.alone, uses)
+    pub fn write_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        if by.writes(line) { 0 } else { self.take_counted_ps(line, by, uses) }
     }
 
     #[inline(never)]
-    fn take_counted_ps(&self, line: &mut Line, cpu: CpuId, alone: u64, uses: &mut LineUse) -> u64 {
-        uses.count(self.taken_ps(line, cpu, alone))
+    fn take_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        uses.count(self.taken_ps(line, by))
     }
 
-    /// The prices of a read by `cpu` of `line`, and of a write right after it.
+    /// The prices of a read of `line`, and of a write right after it.
     #[inline]
-    pub fn read_and_write_ps(&self, line: &mut Line, cpu: CpuId) -> (u64, u64) {
-        let key = self.key(cpu);
-        if line.sharers == key.alone {
-            line.writer = cpu.0 as u16;
-            return (0, 0);
-        }
-        self.share_and_take_ps(line, cpu, key)
+    pub fn read_and_write_ps(&self, line: &mut Line, by: &Holder) -> (u64, u64) {
+        if by.writes(line) { (0, 0) } else { self.share_and_take_ps(line, by) }
     }
 
     #[inline(never)]
-    fn share_and_take_ps(&self, line: &mut Line, cpu: CpuId, key: HolderKey) -> (u64, u64) {
-        if line.sharers & key.shared == 0
-            && let Some(price) = self.tabled_ps(line, cpu)
+    fn share_and_take_ps(&self, line: &mut Line, by: &Holder) -> (u64, u64) {
+        if !by.reads(line)
+            && let Some(price) = self.tabled_ps(line, by)
         {
             // The writer still has the line after the read, so the write costs the same.
-            *line = Line { sharers: key.alone, writer: cpu.0 as u16 };
+            *line = by.line();
             return (price, price);
         }
-        (self.read_ps(line, cpu), self.write_ps(line, cpu))
+        (self.read_by_ps(line, by), self.write_by_ps(line, by))
     }
 
     /// A line that other CPUs have, or none: a separate function keeps the path for lines already held short. Mostly
-    /// its last writer still has it, and the price is in the table. `alone` is the word of a line that `cpu` holds
-    /// exclusively.
+    /// its last writer still has it, and the price is in the table.
     #[inline(never)]
-    fn take_ps(&self, line: &mut Line, cpu: CpuId, alone: u64) -> u64 {
-        self.taken_ps(line, cpu, alone)
+    fn take_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        self.taken_ps(line, by)
     }
 
     #[inline(always)]
-    fn taken_ps(&self, line: &mut Line, cpu: CpuId, alone: u64) -> u64 {
-        if let Some(price) = self.tabled_ps(line, cpu) {
-            *line = Line { sharers: alone, writer: cpu.0 as u16 };
+    fn taken_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        if let Some(price) = self.tabled_ps(line, by) {
+            *line = by.line();
             return price;
         }
-        self.take_rarely_ps(line, cpu)
+        self.take_rarely_ps(line, by.cpu)
     }
 
     #[cold]
@@ -309,6 +310,51 @@ impl Transfers {
             return self.fetch_ps(line, cpu);
         }
         self.between_ps(self.holders.other(line.sharers, cpu), cpu)
+    }
+}
+
+/// A CPU that takes lines: how it is written into a line, and where its prices are. Computed once for each CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    cpu: CpuId,
+    key: HolderKey,
+    /// Where its row of prices begins.
+    row: usize,
+}
+
+impl Holder {
+    /// The CPU itself.
+    #[inline]
+    pub const fn cpu(&self) -> CpuId {
+        self.cpu
+    }
+
+    /// The words that represent it.
+    #[inline]
+    pub const fn key(&self) -> HolderKey {
+        self.key
+    }
+
+    /// A line that it holds exclusively.
+    #[inline]
+    const fn line(&self) -> Line {
+        Line { sharers: self.key.alone, writer: self.cpu.0 as u16 }
+    }
+
+    /// May it read the line as it is?
+    #[inline]
+    const fn reads(&self, line: &Line) -> bool {
+        line.sharers & self.key.shared != 0
+    }
+
+    /// May it write the line as it is? If so, it has written it.
+    #[inline]
+    const fn writes(&self, line: &mut Line) -> bool {
+        let is_alone = line.sharers == self.key.alone;
+        if is_alone {
+            line.writer = self.cpu.0 as u16;
+        }
+        is_alone
     }
 }
 
@@ -401,7 +447,7 @@ mod tests {
         let both = |mut line: Line, cpu| {
             let mut other = line;
             let expected = (t.read_ps(&mut other, CpuId(cpu)), t.write_ps(&mut other, CpuId(cpu)));
-            assert_eq!(t.read_and_write_ps(&mut line, CpuId(cpu)), expected);
+            assert_eq!(t.read_and_write_ps(&mut line, &t.holder(CpuId(cpu))), expected);
             assert_eq!(line, other);
         };
         (0..4).for_each(|cpu| both(line, cpu));

@@ -194,7 +194,7 @@ impl<W: World> Host<W> for Kernel {
 #[cold]
 #[inline(never)]
 fn not_served(func: FuncId) -> Reply {
-    Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)))
+    Reply::Stop(Box::new(FaultKind::BadCall(format!("function {} is not served", func.0))))
 }
 
 /// Most runs have no order, so this is kept out of their way.
@@ -249,7 +249,7 @@ impl Kernel {
                 format!("{}() may not be called from {from}", terms.f.name())
             }
         };
-        Reply::Stop(FaultKind::BadCall(why))
+        Reply::Stop(Box::new(FaultKind::BadCall(why)))
     }
 
     /// When a callback that has reached `at` continues: later if the run's order makes it let others pass.
@@ -301,7 +301,7 @@ impl Kernel {
                 cpu.clock += Span::from_ns(ns);
                 Reply::Suspend
             }
-            Served::Forbidden(why) => Reply::Stop(*why),
+            Served::Forbidden(why) => Reply::Stop(why),
         }
     }
 

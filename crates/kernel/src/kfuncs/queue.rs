@@ -252,7 +252,7 @@ impl Kernel {
         };
         match queue {
             Some(queue) => {
-                let ps = self.lines.read_queue_ps(queue, c);
+                let ps = self.lines.read_queue_ps(queue, self.cpus.holder());
                 self.charge_ps(c, ps);
                 u64::from(self.queues.table.queue(queue).len())
             }
@@ -292,7 +292,7 @@ impl Kernel {
             return 0;
         };
         debug_assert_eq!(self.queues.kind(queue), QueueKind::User);
-        let ps = self.lines.read_queue_ps(queue, c);
+        let ps = self.lines.read_queue_ps(queue, self.cpus.holder());
         self.charge_ps(c, ps);
         self.queues.table.queue(queue).first().map_or(0, |task| self.tasks[task].ea.0)
     }

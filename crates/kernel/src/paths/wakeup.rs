@@ -41,7 +41,7 @@ impl<E: Engine> Sim<E> {
         self.k.tell_wakes(c, waker, task, flags);
         let wakeup_ns = self.k.machine.costs.wakeup_ns;
         self.k.charge_ns(c, wakeup_ns);
-        let touched_ps = self.k.lines.write_task_ps(task, c);
+        let touched_ps = self.k.lines.write_task_ps(task, self.k.cpus.holder());
         self.k.charge_ps(c, touched_ps);
         let t = &self.k.tasks[task];
         let (prev, ea) = (t.wake_cpu, t.ea);

@@ -54,7 +54,7 @@ impl Kernel {
             }
         }
         if !next.is_idle() {
-            let touched_ps = self.lines.write_task_ps(next, c);
+            let touched_ps = self.lines.write_task_ps(next, self.cpus.holder());
             self.charge_ps(c, touched_ps);
             self.leave_queue(next);
             let at = self.cpus.this_cpu.clock;

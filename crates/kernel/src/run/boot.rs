@@ -61,7 +61,8 @@ impl Kernel {
         });
         refuse(&scheduler)?;
         let topology = &setup.machine.topology;
-        let cpus = Cpus::new(siblings(topology).into_iter());
+        let lines = KernelLines::new(topology, setup.machine.lines);
+        let cpus = Cpus::new(siblings(topology), lines.transfers());
         let task_base = world.reserve(TASK_STRIDE * (MAX_TASKS + u64::from(topology.cpus())));
         let task_base = task_base.ok_or(SetupError::NoRoom(MAX_TASKS))?;
         let sessions = Sessions::new(world).ok_or(SetupError::NoRoom(MAX_TASKS))?;
@@ -74,7 +75,7 @@ impl Kernel {
             queues: Queues::new(topology),
             idle: IdleMasks::new(topology),
             fair: Fair::new(topology, setup.fair, setup.seed),
-            lines: KernelLines::new(topology, setup.machine.lines),
+            lines,
             bus: Bus::new(topology, &setup.machine.costs),
             scx: Scx::new(&scheduler),
             objects: Objects::new(&setup.workload, &setup.machine),

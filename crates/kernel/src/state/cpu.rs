@@ -15,6 +15,7 @@ use crate::state::frequency::Perf;
 use crate::state::rt::queue::RtQueue;
 use crate::state::rt::server::ClassServer;
 use keel_abi::bpf::{Ea, Origin, Usage};
+use keel_abi::lines::Holder;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
 use std::collections::VecDeque;
@@ -310,6 +311,8 @@ impl Default for RqLock {
 /// A CPU.
 #[derive(Debug)]
 pub(crate) struct Cpu {
+    /// How it takes cache lines.
+    pub(crate) holder: Holder,
     /// Its own clock, in the kernel.
     pub(crate) clock: Instant,
     /// Costs not yet on the clock, in picoseconds.
@@ -416,8 +419,9 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    pub(crate) fn new(siblings: CpuSet) -> Self {
+    pub(crate) fn new(siblings: CpuSet, holder: Holder) -> Self {
         Self {
+            holder,
             clock: Instant::ZERO,
             spent_ps: 0,
             waited_ps: 0,

@@ -122,7 +122,8 @@ pub(crate) struct Kernel {
     pub(crate) timers: Timers,
     pub(crate) out: Out,
     pub(crate) counters: Counters,
-    pub(crate) exit: Option<Exit>,
+    /// How the scheduler ended, if it has. Boxed, because nearly every step checks whether it is there.
+    pub(crate) exit: Option<Box<Exit>>,
     /// The caller of the kernel function that ended the scheduler, if there was one.
     pub(crate) blamed: Option<Caller>,
     /// Tasks of the workload whose creation waits until the scheduler is enabled.
@@ -250,7 +251,8 @@ impl Kernel {
         if free_at > clock {
             self.wait_for_rq(c, rq, free_at);
         }
-        let cost_ps = self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, c);
+        let cost_ps =
+            self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, self.cpus.holder());
         self.charge_ps(c, cost_ps);
         self.cpus[rq].lock.since = self.moment();
         self.sync_acquired(c, Sync::Runqueue(rq));
@@ -309,7 +311,7 @@ impl Kernel {
         if free_at > now {
             self.wait_to_pass(c, rq, free_at.since(now));
         }
-        let line_ps = self.lines.write_runqueue_ps(rq, c);
+        let line_ps = self.lines.write_runqueue_ps(rq, self.cpus.holder());
         self.charge_ps(c, self.machine.costs.lock_acquire_ns * 1000 + line_ps);
         let at = self.moment();
         let lock = &mut self.cpus[rq].lock;
@@ -366,7 +368,7 @@ impl Kernel {
         lock.holder = lock.waiters.pop_front();
         let Some(next) = lock.holder else { return };
         let others = lock.waiters.len() as u64;
-        let line_ns = self.lines.write_runqueue_ps(rq, next).div_ceil(1000);
+        let line_ns = self.lines.write_runqueue_ps(rq, &self.cpus[next].holder).div_ceil(1000);
         let handover = self.machine.costs.handover(others) + Span::from_ns(line_ns);
         let waiter = &mut self.cpus[next];
         let resumes = waiter.clock.max(at) + handover;
@@ -452,7 +454,7 @@ impl Kernel {
     /// Ends the scheduler; only the first call counts (`scx_claim_exit()`).
     pub(crate) fn end_scheduler(&mut self, c: CpuId, kind: ExitKind, code: i64, message: String) {
         if self.exit.is_none() {
-            self.exit = Some(Exit { kind, code, message, cpu: c, at: self.now });
+            self.exit = Some(Box::new(Exit { kind, code, message, cpu: c, at: self.now }));
         }
     }
 

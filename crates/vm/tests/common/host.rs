@@ -46,7 +46,7 @@ impl Host<VmWorld> for Mock {
             1 => Reply::Value(sum),
             2 if !again => Reply::Suspend,
             2 => Reply::Value(args.iter().sum()),
-            3 => Reply::Stop(FaultKind::BadCall("helper 3 is forbidden".into())),
+            3 => Reply::Stop(Box::new(FaultKind::BadCall("helper 3 is forbidden".into()))),
             4 => panic!("the host has a defect"),
             n => Reply::Value(u64::from(n)),
         }

@@ -90,7 +90,7 @@ impl Kernel {
         self.mirror_cpu(world, task);
         let other = if from == c { to } else { from };
         self.pass_rq(c, other);
-        let ps = self.machine.costs.migration_ns * 1000 + self.lines.write_task_ps(task, c);
+        let ps = self.machine.costs.migration_ns * 1000 + self.lines.write_task_ps(task, self.cpus.holder());
         self.charge_ps(c, ps);
         self.passed_rq(other);
         self.tell(Class::CORE, c, What::Migrate { task, from, to });

@@ -20,7 +20,7 @@ impl Kernel {
     /// Is a queue empty? Reads its cache line without taking its lock (`consume_dispatch_q()`).
     #[inline(always)]
     pub(crate) fn looks_empty(&mut self, c: CpuId, queue: QueueId) -> bool {
-        let ps = self.lines.read_queue_ps(queue, c);
+        let ps = self.lines.read_queue_ps(queue, self.cpus.holder());
         self.charge_ps(c, ps);
         self.queues.table.queue(queue).is_empty()
     }
@@ -36,11 +36,11 @@ impl Kernel {
     ) -> bool {
         let mut ps = 0;
         let found = self.queues.table.queue(queue).first().and_then(|first| {
-            ps += self.lines.read_task_ps(first, c);
+            ps += self.lines.read_task_ps(first, self.cpus.holder());
             if self.comes(first, c) { Some(first) } else { self.first_behind(c, queue, &mut ps) }
         });
         if let Some(task) = found {
-            ps += self.unlink_ps(c, queue, task);
+            ps += self.unlink_ps(queue, task);
         }
         self.hold_queue(c, queue, ps);
         let Some(task) = found else { return false };
@@ -64,7 +64,7 @@ impl Kernel {
         let (tasks, online) = (&self.tasks, self.cpus[c].online);
         let (table, lines) = (&self.queues.table, &mut self.lines);
         table.queue(queue).first_behind_where(&table.links, |task| {
-            *ps += lines.read_task_ps(task, c);
+            *ps += lines.read_task_ps(task, self.cpus.holder());
             may_come(&tasks[task], c, online)
         })
     }

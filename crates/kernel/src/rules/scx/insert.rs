@@ -27,11 +27,11 @@ impl Kernel {
             return self.insert(world, c, queue, task, enq_flags);
         }
         let at_head = enq_flags & (enq::HEAD | enq::PREEMPT) != 0;
-        let mut ps = self.lines.write_queue_ps(queue, c);
-        ps += self.lines.write_task_ps(task, c);
+        let mut ps = self.lines.write_queue_ps(queue, self.cpus.holder());
+        ps += self.lines.write_task_ps(task, self.cpus.holder());
         let (dsq, links) = self.queues.table.queue_mut(queue);
         if let Some(beside) = if at_head { dsq.first() } else { dsq.last() } {
-            ps += self.lines.write_task_ps(beside, c);
+            ps += self.lines.write_task_ps(beside, self.cpus.holder());
         }
         let done = if at_head { dsq.push_head(links, task) } else { dsq.push_tail(links, task) };
         debug_assert_eq!(done, Ok(()), "a local queue is never ordered by vtime");
@@ -72,7 +72,7 @@ impl Kernel {
             self.error(c, "cannot use vtime ordering for built-in DSQs".into());
         }
         let at_head = enq_flags & (enq::HEAD | enq::PREEMPT) != 0;
-        let work_ps = self.link_ps(c, queue, task, by_vtime, at_head);
+        let work_ps = self.link_ps(queue, task, by_vtime, at_head);
         let vtime = if by_vtime && !is_refused { Some(self.vtime(world, task)) } else { None };
         let (dsq, links) = self.queues.table.queue_mut(queue);
         let done = match vtime {

@@ -15,7 +15,7 @@ impl Kernel {
     /// Takes the queue's cache line, and its lock if it has its own; waits as long as others hold it.
     #[inline]
     pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) {
-        let line_ps = self.lines.write_queue_ps(queue, c);
+        let line_ps = self.lines.write_queue_ps(queue, self.cpus.holder());
         match self.queues.kind(queue) {
             QueueKind::Local(_) => self.charge_ps(c, line_ps),
             QueueKind::Global | QueueKind::User => self.take_queue_lock(c, queue, line_ps),
@@ -26,7 +26,7 @@ impl Kernel {
     /// [`Kernel::unlock_queue`] in one.
     #[inline(always)]
     pub(crate) fn hold_queue(&mut self, c: CpuId, queue: QueueId, work_ps: u64) {
-        let line_ps = self.lines.write_queue_ps(queue, c);
+        let line_ps = self.lines.write_queue_ps(queue, self.cpus.holder());
         if let QueueKind::Local(_) = self.queues.kind(queue) {
             return self.charge_ps(c, line_ps + work_ps);
         }
@@ -103,24 +103,17 @@ impl Kernel {
     /// What the lines cost that linking `task` into a queue touches (`dispatch_enqueue()`): the task itself and its
     /// neighbours. For an insert by vtime it reads the path down the tree, whose last two nodes are the neighbours.
     #[inline(always)]
-    pub(crate) fn link_ps(
-        &mut self,
-        c: CpuId,
-        queue: QueueId,
-        task: TaskId,
-        by_vtime: bool,
-        at_head: bool,
-    ) -> u64 {
-        let mut ps = self.lines.write_task_ps(task, c);
+    pub(crate) fn link_ps(&mut self, queue: QueueId, task: TaskId, by_vtime: bool, at_head: bool) -> u64 {
+        let mut ps = self.lines.write_task_ps(task, self.cpus.holder());
         let dsq = self.queues.table.queue(queue);
         if !by_vtime {
             let beside = if at_head { dsq.first() } else { dsq.last() };
-            return ps + beside.map_or(0, |task| self.lines.write_task_ps(task, c));
+            return ps + beside.map_or(0, |task| self.lines.write_task_ps(task, self.cpus.holder()));
         }
         for (level, other) in dsq.way_down().enumerate() {
             ps += match level {
-                0 | 1 => self.lines.write_task_ps(other, c),
-                _ => self.lines.read_task_ps(other, c),
+                0 | 1 => self.lines.write_task_ps(other, self.cpus.holder()),
+                _ => self.lines.read_task_ps(other, self.cpus.holder()),
             };
         }
         ps
@@ -129,15 +122,15 @@ impl Kernel {
     /// Takes `task` out of `queue` (`task_unlink_from_dsq()`). Returns what the lines cost that this touches: the task
     /// itself and its neighbours. [`Kernel::left_queue`] is to follow.
     #[inline(always)]
-    pub(crate) fn unlink_ps(&mut self, c: CpuId, queue: QueueId, task: TaskId) -> u64 {
-        let mut ps = self.lines.write_task_ps(task, c);
+    pub(crate) fn unlink_ps(&mut self, queue: QueueId, task: TaskId) -> u64 {
+        let mut ps = self.lines.write_task_ps(task, self.cpus.holder());
         let (dsq, links) = self.queues.table.queue_mut(queue);
         let [before, behind] = dsq.neighbours(links, task);
         if let Some(before) = before {
-            ps += self.lines.write_task_ps(before, c);
+            ps += self.lines.write_task_ps(before, self.cpus.holder());
         }
         if let Some(behind) = behind {
-            ps += self.lines.write_task_ps(behind, c);
+            ps += self.lines.write_task_ps(behind, self.cpus.holder());
         }
         dsq.take_out(links, task);
         self.task(task).queue = None;
@@ -146,7 +139,7 @@ impl Kernel {
 
     /// The same, charged, with all that follows.
     pub(crate) fn unlink(&mut self, c: CpuId, queue: QueueId, task: TaskId) {
-        let ps = self.unlink_ps(c, queue, task);
+        let ps = self.unlink_ps(queue, task);
         self.charge_ps(c, ps);
         self.left_queue(queue, task);
     }

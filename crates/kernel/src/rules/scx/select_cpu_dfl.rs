@@ -34,7 +34,7 @@ impl Kernel {
                 let cpu = &self.cpus.this_cpu;
                 let (clock, spent_ps) = (cpu.clock, cpu.spent_ps);
                 let moment = |more_ps: u64| clock + Span::from_ns((spent_ps + more_ps) / 1000);
-                let ps = self.lines.read_and_write_idle_ps(c, moment);
+                let ps = self.lines.read_and_write_idle_ps(self.cpus.holder(), moment);
                 self.charge_ps(c, ps);
             }
             Some((read, written)) => {
@@ -81,14 +81,14 @@ impl Kernel {
     #[inline]
     fn charge_idle_read(&mut self, c: CpuId, mask: IdleMask, line: u32) {
         let now = self.moment();
-        let ps = self.lines.read_idle_ps(mask, line, c, now);
+        let ps = self.lines.read_idle_ps(mask, line, self.cpus.holder(), now);
         self.charge_ps(c, ps);
     }
 
     #[inline]
     fn charge_idle_write<W: World>(&mut self, world: &mut W, c: CpuId, mask: IdleMask, line: u32) {
         let now = self.moment();
-        let mut ps = self.lines.write_idle_ps(mask, line, c, now);
+        let mut ps = self.lines.write_idle_ps(mask, line, self.cpus.holder(), now);
         if self.scx.idle_masks.is_some() || self.idle.per_node() {
             ps = ps.max(self.write_shown_ps(world, c, mask, line));
         }
