@@ -188,7 +188,6 @@ impl Transfers {
         self.share_rarely_ps(line, by.cpu)
     }
 
-    #[cold]
     #[inline(never)]
     fn share_rarely_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.fetch_ps(line, cpu);
@@ -199,7 +198,7 @@ impl Transfers {
         price
     }
 
-    /// The price of a line that another CPU wrote last and still has, if it is in the table.
+    /// The price of a line that another CPU wrote last and still has, if it is in the table by CPUs.
     #[inline(always)]
     fn tabled_ps(&self, line: &Line, by: &Holder) -> Option<u64> {
         let writer = usize::from(line.writer);
@@ -207,14 +206,7 @@ impl Transfers {
         if line.sharers & has.shared == 0 || writer == by.cpu.index() {
             return None;
         }
-        let price = self.prices.in_row_ps(by.row, writer).or_else(|| self.untabled_ps(writer, by.cpu));
-        price.map(u64::from)
-    }
-
-    /// The price on a machine without a table by CPUs, if it has one by caches.
-    #[inline(never)]
-    fn untabled_ps(&self, writer: usize, cpu: CpuId) -> Option<u32> {
-        self.prices.between_ps(writer, cpu.index())
+        self.prices.in_row_ps(by.row, writer).map(u64::from)
     }
 
     /// The price of a write by `cpu` to `line`, which is updated.
@@ -274,7 +266,6 @@ impl Transfers {
         self.take_rarely_ps(line, by.cpu)
     }
 
-    #[cold]
     #[inline(never)]
     fn take_rarely_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.claim_ps(line, cpu);

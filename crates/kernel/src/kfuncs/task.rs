@@ -6,7 +6,7 @@ use crate::state::kernel::Kernel;
 use crate::state::layout::TASK_STRIDE;
 use crate::state::mirror::FIRST_TID;
 use crate::state::task::{Member, State};
-use keel_abi::bpf::{Ea, World};
+use keel_abi::bpf::Ea;
 use keel_abi::scx::ops_flags;
 use keel_abi::{CpuId, TaskId};
 
@@ -14,13 +14,19 @@ impl Kernel {
     /// The task whose `task_struct` begins at `at`; kfunc pointers are checked by type.
     #[inline]
     pub(crate) fn task_at(&self, at: Ea) -> Option<TaskId> {
-        let offset = at.0.checked_sub(self.task_base.0)?;
-        let number = offset / TASK_STRIDE;
-        let exact = offset.is_multiple_of(TASK_STRIDE);
-        (exact && number < self.tasks.len() as u64).then_some(TaskId(number as u32))
+        let number = at.0.wrapping_sub(self.task_base.0) / TASK_STRIDE;
+        let task = TaskId(u32::try_from(number).ok()?);
+        (self.tasks.get(task)?.ea == at).then_some(task)
     }
 
-    pub(super) fn serve_task<W: World>(&mut self, w: &mut W, f: F, a: &[u64; 5]) -> Served {
+    /// Changes the task that is the first argument; the answer is whether there is one.
+    #[inline]
+    pub(super) fn change_task(&self, a: &[u64; 5], change: impl FnOnce(TaskId)) -> Served {
+        let task = self.task_at(Ea(a[0]));
+        u64::from(task.map(change).is_some()).into()
+    }
+
+    pub(super) fn serve_task(&self, f: F, a: &[u64; 5]) -> Served {
         if f == F::TaskFromPid {
             return self.task_from_pid(a[0] as i32).0.into();
         }
@@ -30,14 +36,6 @@ impl Kernel {
             F::TaskCid => self.cid_or_errno(self.tasks[task].cpu).into(),
             F::TaskRunning => u64::from(self.tasks[task].on_cpu).into(),
             F::TaskAcquire => a[0].into(),
-            F::TaskSetSlice => {
-                self.set_slice(w, task, a[1]);
-                1.into()
-            }
-            F::TaskSetVtime => {
-                self.set_vtime(w, task, a[1]);
-                1.into()
-            }
             _ => 0.into(),
         }
     }

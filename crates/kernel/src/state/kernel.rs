@@ -17,6 +17,7 @@ use crate::state::exit::Exit;
 use crate::state::fair::Fair;
 use crate::state::hooks::Hooks;
 use crate::state::idle::IdleMasks;
+use crate::state::jiffies::Jiffies;
 use crate::state::log::Log;
 use crate::state::machine::Machine;
 use crate::state::noise::NoiseState;
@@ -147,6 +148,7 @@ pub(crate) struct Kernel {
     pub(crate) task_base: Ea,
     pub(crate) next_pid: u32,
     pub(crate) tick: Span,
+    pub(crate) jiffies: Jiffies,
     /// What has to be checked after every step.
     pub(crate) after_steps: AfterSteps,
     /// The workload has cgroups or policies.

@@ -34,6 +34,8 @@ pub struct IdleMasks {
     touched: Touched,
     /// Each mask is in one line: nothing is per node, and there are few CPUs.
     one_line: bool,
+    /// There is only that line: no mask of cores either.
+    only_line: bool,
 }
 
 impl IdleMasks {
@@ -48,6 +50,7 @@ impl IdleMasks {
             changes: 0,
             touched: Touched::default(),
             one_line: touched::fit_in_one_line(shape.words()),
+            only_line: touched::fit_in_one_line(shape.words()) && !shape.smt,
             shape,
         }
     }
@@ -57,6 +60,7 @@ impl IdleMasks {
     pub fn set_per_node(&mut self, per_node: bool) {
         self.per_node = per_node;
         self.one_line = !per_node && touched::fit_in_one_line(self.shape.words());
+        self.only_line = self.one_line && !self.shape.smt;
     }
 
     /// Are masks per node?
@@ -194,6 +198,13 @@ impl IdleMasks {
 #[inline]
 const fn place(cpu: CpuId) -> (usize, u64) {
     (cpu.index() / 64, 1 << (cpu.0 % 64))
+}
+
+/// Is a CPU in a set?
+#[inline]
+pub(crate) fn has(set: &[u64], cpu: CpuId) -> bool {
+    let (word, bit) = place(cpu);
+    word_of(set, word) & bit != 0
 }
 
 /// A word of a set; the set may end before it.
