@@ -309,13 +309,10 @@ impl Kernel {
     #[inline(always)]
     fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         match f {
-            F::MapLookup
-            | F::MapLookupPercpu
-            | F::MapUpdate
-            | F::MapDelete
-            | F::MapPush
-            | F::MapPop
-            | F::MapPeek => self.serve_map(w, c, f, a),
+            F::MapLookup => self.map_lookup(w, c, a),
+            F::MapLookupPercpu | F::MapUpdate | F::MapDelete | F::MapPush | F::MapPop | F::MapPeek => {
+                self.serve_map(w, c, f, a)
+            }
             F::TaskCgroup
             | F::CgroupAcquire
             | F::CgroupRelease

@@ -48,6 +48,29 @@ impl<E: Engine> Sim<E> {
     #[inline]
     pub(crate) fn duty(&self) -> Option<Duty> {
         let cpu = &self.k.cpus.this_cpu;
+        if self.k.exit.is_some() || cpu.reenqueues.len() | cpu.kicks.len() | cpu.inbox.len() != 0 {
+            let urgent = self.urgent_duty();
+            if urgent.is_some() {
+                return urgent;
+            }
+        }
+        if cpu.need_resched {
+            Some(Duty::Schedule)
+        } else if cpu.tick_at <= cpu.clock {
+            Some(Duty::Tick)
+        } else if cpu.hrtick_at <= cpu.clock {
+            Some(Duty::Hrtick)
+        } else if cpu.throttles | cpu.leaving {
+            self.last_duty()
+        } else {
+            None
+        }
+    }
+
+    /// What comes before a reschedule.
+    #[inline(never)]
+    fn urgent_duty(&self) -> Option<Duty> {
+        let cpu = &self.k.cpus.this_cpu;
         if self.k.exit.is_some() && !self.k.scx.is_disabling() {
             Some(Duty::Disable)
         } else if !cpu.reenqueues.is_empty() {
@@ -56,13 +79,16 @@ impl<E: Engine> Sim<E> {
             Some(Duty::Kick)
         } else if !cpu.inbox.is_empty() {
             Some(Duty::Interrupt)
-        } else if cpu.need_resched {
-            Some(Duty::Schedule)
-        } else if cpu.tick_at <= cpu.clock {
-            Some(Duty::Tick)
-        } else if cpu.hrtick_at <= cpu.clock {
-            Some(Duty::Hrtick)
-        } else if cpu.throttles {
+        } else {
+            None
+        }
+    }
+
+    /// What comes after everything else.
+    #[inline(never)]
+    fn last_duty(&self) -> Option<Duty> {
+        let cpu = &self.k.cpus.this_cpu;
+        if cpu.throttles {
             Some(Duty::Throttle)
         } else if cpu.leaving && cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle() {
             Some(Duty::Die)

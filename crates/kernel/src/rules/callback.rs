@@ -2,7 +2,7 @@
 //! stopped.
 
 use crate::state::cpu::{Callback, Place};
-use crate::state::kernel::Kernel;
+use crate::state::kernel::{Kernel, add_up};
 use keel_abi::bpf::{Ea, Fault, FaultKind, InvalidPlace, Usage};
 use keel_abi::clocks::Sync;
 use keel_abi::scx::{ExitKind, Op};
@@ -11,7 +11,7 @@ use keel_trace::{Class, What};
 
 impl Kernel {
     /// Has the scheduler, which is exiting, already been disabled for this task, or was it never given the task?
-    #[inline]
+    #[inline(never)]
     pub(crate) fn has_left(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].member == crate::state::task::Member::No
     }
@@ -55,10 +55,7 @@ impl Kernel {
         let cpu = self.this_cpu();
         let Callback { op, subject, spin, res_spins, place, .. } = cpu.callback;
         let took = cpu.end_callback(usage, insn_ps);
-        match cpu.outer.pop() {
-            Some(outer) => cpu.callback = outer,
-            None => cpu.callback.in_progress = false,
-        }
+        cpu.callback = cpu.outer.pop().unwrap_or(Callback::NONE);
         if res_spins > 0 {
             self.res_spin_drop(c, res_spins);
         }
@@ -89,7 +86,7 @@ impl Kernel {
     fn count_callback(&mut self, usage: Usage, took: Span) {
         self.counters.callbacks += 1;
         self.counters.insns += usage.insns;
-        self.counters.callback_time += took;
+        add_up(&mut self.counters.callback_time, took);
     }
 
     #[cold]

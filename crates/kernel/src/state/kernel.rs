@@ -9,7 +9,7 @@ use crate::state::bpf::timer::Timers;
 use crate::state::cgroup::Cgroups;
 use crate::state::cost::lock::VirtualLock;
 use crate::state::cost::{Bus, KernelLines, Turns};
-use crate::state::cpu::{Caller, Cpu, Irq};
+use crate::state::cpu::{Caller, Cpu, Irq, after_ps};
 use crate::state::cpus::Cpus;
 use crate::state::domains::Domains;
 use crate::state::event::EventQueue;
@@ -46,6 +46,13 @@ use keel_trace::{Class, Lock, Request, What};
 
 /// How long a waker spins before it checks again whether its wakee has left its CPU.
 pub(crate) const SPIN_NS: u64 = 100;
+
+/// Adds to a sum of spans of one run: unlike an addition of spans it need not look for an overflow, which takes CPUs
+/// longer than 500 years.
+#[inline(always)]
+pub(crate) fn add_up(sum: &mut Span, more: Span) {
+    *sum = Span::from_ns(sum.as_ns() + more.as_ns());
+}
 
 /// What a run counts, with or without listeners for its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -242,7 +249,6 @@ impl Kernel {
     /// release time is charged.
     #[inline]
     pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
-        let clock = self.cpus.this_cpu.clock;
         let lock = &mut self.cpus[rq].lock;
         if let Some(holder) = lock.holder {
             return holder == c || self.park(c, rq);
@@ -250,12 +256,12 @@ impl Kernel {
         lock.holder = Some(c);
         lock.uses.taken += 1;
         let free_at = lock.free_at;
-        if free_at > clock {
+        if free_at > self.cpus.this_cpu.clock {
             self.wait_for_rq(c, rq, free_at);
         }
-        let cost_ps =
-            self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, self.cpus.holder());
-        self.charge_ps(c, cost_ps);
+        let cpu = &mut *self.cpus.this_cpu;
+        let line_ps = self.lines.write_runqueue_ps(rq, &cpu.holder);
+        cpu.spent_ps += self.machine.costs.lock_acquire_ns * 1000 + line_ps;
         self.cpus[rq].lock.since = self.moment();
         self.sync_acquired(c, Sync::Runqueue(rq));
         true
@@ -295,7 +301,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn moment(&self) -> Instant {
         let me = &self.cpus.this_cpu;
-        me.clock + Span::from_ns(me.spent_ps / 1000)
+        after_ps(me.clock, me.spent_ps)
     }
 
     /// Waits, by reservation, for a runqueue's lock that `c` takes and releases within a step. If the holder is
@@ -335,7 +341,7 @@ impl Kernel {
         let at = self.moment();
         let lock = &mut self.cpus[rq].lock;
         lock.free_at = lock.free_at.max(at);
-        lock.uses.held += at.since(std::mem::replace(&mut lock.passed_at, Instant::NEVER));
+        add_up(&mut lock.uses.held, at.since(std::mem::replace(&mut lock.passed_at, Instant::NEVER)));
         self.sync_released(self.cpus.at_hand(), Sync::Runqueue(rq));
     }
 
@@ -355,7 +361,7 @@ impl Kernel {
         lock.free_at = lock.free_at.max(at);
         lock.defers = false;
         lock.holder = None;
-        lock.uses.held += at.since(lock.since);
+        add_up(&mut lock.uses.held, at.since(lock.since));
         let (free_at, has_waiters) = (lock.free_at, !lock.waiters.is_empty());
         self.sync_released(c, Sync::Runqueue(rq));
         if has_waiters {

@@ -14,6 +14,14 @@ impl Kernel {
     /// `c` has seen everything done before the last release of `sync`, if that is tracked.
     #[inline]
     pub(crate) fn sync_acquired(&mut self, c: CpuId, sync: Sync) {
+        if self.clocks.is_some() {
+            self.track_acquired(c, sync);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn track_acquired(&mut self, c: CpuId, sync: Sync) {
         if let Some(clocks) = &mut self.clocks {
             clocks.acquire(c, sync);
         }
@@ -22,6 +30,14 @@ impl Kernel {
     /// The next CPU that acquires `sync` has seen everything that `c` has done, if that is tracked.
     #[inline]
     pub(crate) fn sync_released(&mut self, c: CpuId, sync: Sync) {
+        if self.clocks.is_some() {
+            self.track_released(c, sync);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn track_released(&mut self, c: CpuId, sync: Sync) {
         if let Some(clocks) = &mut self.clocks {
             clocks.release(c, sync);
         }

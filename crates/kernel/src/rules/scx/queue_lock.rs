@@ -4,11 +4,12 @@
 //! local queue is protected by its runqueue's lock instead. Nothing else is simulated between a queue's lock and
 //! unlock, so the lock is held by reservation ([`crate::state::cost::lock`]): for as long as the work under it costs.
 
-use crate::state::cost::lock::VirtualLock;
+use crate::state::cost::lock::{VirtualLock, whole_ns};
+use crate::state::cpu::after_ps;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
 use keel_abi::clocks::Sync;
-use keel_abi::{CpuId, Span, TaskId};
+use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::Lock;
 
 impl Kernel {
@@ -36,10 +37,10 @@ impl Kernel {
             && self.waits.is_none()
             && self.clocks.is_none()
         {
-            let took_ns = self.machine.costs.lock_acquire_ns + line_ps.div_ceil(1000);
+            let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
             let cpu = &mut self.cpus.this_cpu;
             cpu.spent_ps += took_ns * 1000 + work_ps;
-            lock.pass(now + Span::from_ns(took_ns), cpu.clock + Span::from_ns(cpu.spent_ps / 1000));
+            lock.pass(Instant::from_ns(now.as_ns() + took_ns), after_ps(cpu.clock, cpu.spent_ps));
             return;
         }
         self.take_queue_lock(c, queue, line_ps);

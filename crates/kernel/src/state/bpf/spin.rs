@@ -34,19 +34,27 @@ impl SpinLocks {
     #[inline]
     pub(crate) fn at(&mut self, lock: Ea) -> &mut VirtualLock {
         // Locks are in cache lines of their own, or side by side.
-        let near = &mut self.near[(lock.0 >> 6 ^ lock.0 >> 2) as usize % NEAR];
-        if near.0 != lock.0 || lock.is_null() {
-            let next = self.locks.len();
-            let place = *self.places.entry(lock.0).or_insert(next);
-            if place == next {
-                self.locks.push(VirtualLock::default());
-            }
-            *near = (lock.0, place);
+        let near = (lock.0 >> 6 ^ lock.0 >> 2) as usize % NEAR;
+        let (at, mut place) = self.near[near];
+        if at != lock.0 || lock.is_null() {
+            place = self.find(lock);
+            self.near[near] = (lock.0, place);
         }
-        &mut self.locks[near.1]
+        &mut self.locks[place]
+    }
+
+    #[inline(never)]
+    fn find(&mut self, lock: Ea) -> usize {
+        let next = self.locks.len();
+        let place = *self.places.entry(lock.0).or_insert(next);
+        if place == next {
+            self.locks.push(VirtualLock::default());
+        }
+        place
     }
 
     /// Releases a held lock.
+    #[inline]
     pub(crate) fn release(&mut self, lock: Ea, at: Instant) {
         self.at(lock).release(at);
     }

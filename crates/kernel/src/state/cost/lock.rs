@@ -5,6 +5,7 @@
 //! yet, must others queue elsewhere and ask again.
 
 use crate::state::cost::Costs;
+use crate::state::kernel::add_up;
 use keel_abi::bpf::Ea;
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, DsqId, Instant, NodeId, Span};
@@ -74,6 +75,13 @@ pub enum LockName {
     Condition(ObjectId),
 }
 
+/// A time in whole nanoseconds, rounded up. A division that rounds up takes longer, as it would do for any number.
+#[inline(always)]
+#[expect(clippy::manual_div_ceil, reason = "no time of a run is near the largest number")]
+pub(crate) const fn whole_ns(ps: u64) -> u64 {
+    (ps + 999) / 1000
+}
+
 /// A lock's state. Acquisitions come in the order of virtual time, as far as callers can ensure that.
 #[derive(Clone, Debug, Default)]
 pub struct VirtualLock {
@@ -104,7 +112,7 @@ impl VirtualLock {
             return None;
         }
         self.holder = Some(cpu);
-        let took = Span::from_ns(costs.lock_acquire_ns + transfer_ps.div_ceil(1000));
+        let took = Span::from_ns(costs.lock_acquire_ns + whole_ns(transfer_ps));
         if self.free_at <= now {
             if !self.pending.is_empty() {
                 self.pending.clear();
@@ -124,7 +132,7 @@ impl VirtualLock {
     #[inline]
     pub(crate) fn pass(&mut self, since: Instant, at: Instant) {
         self.uses.taken += 1;
-        self.uses.held += at.since(since);
+        add_up(&mut self.uses.held, at.since(since));
         self.free_at = at;
     }
 
@@ -144,7 +152,7 @@ impl VirtualLock {
         if !self.pending.is_empty() {
             self.pending.clear();
         }
-        let took = Span::from_ns(costs.lock_acquire_ns + line_ps.div_ceil(1000));
+        let took = Span::from_ns(costs.lock_acquire_ns + whole_ns(line_ps));
         self.since = now + took;
         self.uses.taken += 1;
         (took, Span::ZERO)
@@ -209,7 +217,7 @@ impl VirtualLock {
     #[inline]
     pub fn release(&mut self, at: Instant) {
         assert!(self.holder.take().is_some(), "only a held lock is given back");
-        self.uses.held += at.since(self.since);
+        add_up(&mut self.uses.held, at.since(self.since));
         self.free_at = self.free_at.max(at);
     }
 

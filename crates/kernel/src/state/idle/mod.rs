@@ -30,7 +30,6 @@ pub struct IdleMasks {
     /// For each CPU, where its last distributing search (`distribute_cpu_mask_prev`) ended.
     spread: Vec<u32>,
     per_node: bool,
-    changes: u64,
     touched: Touched,
     /// Each mask is in one line: nothing is per node, and there are few CPUs.
     one_line: bool,
@@ -47,7 +46,6 @@ impl IdleMasks {
             cores: Mask::new(shape.words()),
             spread: vec![0; topology.cpus() as usize],
             per_node: false,
-            changes: 0,
             touched: Touched::default(),
             one_line: touched::fit_in_one_line(shape.words()),
             only_line: touched::fit_in_one_line(shape.words()) && !shape.smt,
@@ -88,13 +86,11 @@ impl IdleMasks {
             self.cpus.set(word, bits);
             self.cores.set(word, bits);
         }
-        self.changes += 1;
     }
 
     /// Marks `cpu` idle or busy (`update_builtin_idle()`).
     #[inline]
     pub fn set_idle(&mut self, cpu: CpuId, idle: bool) {
-        self.changes += 1;
         self.note_written(IdleMask::Cpus, cpu);
         let (word, bit) = place(cpu);
         if idle {
@@ -148,7 +144,6 @@ impl IdleMasks {
                 self.cores.remove(part.word as usize, part.bits);
             }
         }
-        self.changes += 1;
         self.cpus.remove(word, bit)
     }
 
@@ -185,12 +180,6 @@ impl IdleMasks {
     /// Online CPUs.
     pub fn online_words(&self) -> &[u64] {
         self.shape.online()
-    }
-
-    /// A counter that grows whenever a word may have changed, for users that keep a copy.
-    #[inline]
-    pub const fn changes(&self) -> u64 {
-        self.changes
     }
 }
 
