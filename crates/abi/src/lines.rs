@@ -162,7 +162,15 @@ impl Transfers {
 
     #[inline(never)]
     fn share_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
-        uses.count(self.shared_ps(line, by))
+        match self.shared_ps(line, by) {
+            Some(price) => uses.count(price),
+            None => self.share_rarely_counted_ps(line, by.cpu, uses),
+        }
+    }
+
+    #[inline(never)]
+    fn share_rarely_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
+        uses.count(self.share_rarely_ps(line, cpu))
     }
 
     /// The price of a line that no CPU holds, when `cpu` reads or writes it.
@@ -176,16 +184,18 @@ impl Transfers {
     /// A line that a CPU doesn't have yet, as [`Transfers::take_ps`].
     #[inline(never)]
     fn share_ps(&self, line: &mut Line, by: &Holder) -> u64 {
-        self.shared_ps(line, by)
+        match self.shared_ps(line, by) {
+            Some(price) => price,
+            None => self.share_rarely_ps(line, by.cpu),
+        }
     }
 
+    /// Nothing, and the line stays as it is, if the price is not in the table.
     #[inline(always)]
-    fn shared_ps(&self, line: &mut Line, by: &Holder) -> u64 {
-        if let Some(price) = self.tabled_ps(line, by) {
-            line.sharers = self.holders.joined(line.sharers, by.key.shared);
-            return price;
-        }
-        self.share_rarely_ps(line, by.cpu)
+    fn shared_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
+        let price = self.tabled_ps(line, by)?;
+        line.sharers = self.holders.joined(line.sharers, by.key.shared);
+        Some(price)
     }
 
     #[inline(never)]
@@ -229,7 +239,15 @@ impl Transfers {
 
     #[inline(never)]
     fn take_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
-        uses.count(self.taken_ps(line, by))
+        match self.taken_ps(line, by) {
+            Some(price) => uses.count(price),
+            None => self.take_rarely_counted_ps(line, by.cpu, uses),
+        }
+    }
+
+    #[inline(never)]
+    fn take_rarely_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
+        uses.count(self.take_rarely_ps(line, cpu))
     }
 
     /// The prices of a read of `line`, and of a write right after it.
@@ -254,16 +272,18 @@ impl Transfers {
     /// its last writer still has it, and the price is in the table.
     #[inline(never)]
     fn take_ps(&self, line: &mut Line, by: &Holder) -> u64 {
-        self.taken_ps(line, by)
+        match self.taken_ps(line, by) {
+            Some(price) => price,
+            None => self.take_rarely_ps(line, by.cpu),
+        }
     }
 
+    /// Nothing, and the line stays as it is, if the price is not in the table.
     #[inline(always)]
-    fn taken_ps(&self, line: &mut Line, by: &Holder) -> u64 {
-        if let Some(price) = self.tabled_ps(line, by) {
-            *line = by.line();
-            return price;
-        }
-        self.take_rarely_ps(line, by.cpu)
+    fn taken_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
+        let price = self.tabled_ps(line, by)?;
+        *line = by.line();
+        Some(price)
     }
 
     #[inline(never)]
@@ -377,6 +397,13 @@ impl LineUse {
     }
 }
 
+/// A time in whole nanoseconds, rounded up. `div_ceil` takes longer, because it is right for any number.
+#[inline(always)]
+#[expect(clippy::manual_div_ceil, reason = "no time of a run is near the largest number")]
+pub const fn whole_ns(ps: u64) -> u64 {
+    (ps + 999) / 1000
+}
+
 /// The location of a line that CPUs change by atomic instructions. It moves from one CPU to the next in the order in
 /// which they ask: a CPU that asks while the line is on its way to another one waits until it has arrived there.
 #[derive(Clone, Copy, Debug, Default)]
@@ -397,7 +424,7 @@ impl InTransit {
     pub fn wait_ps(&mut self, transfer_ps: u64, now: Instant) -> (u64, Span) {
         let waits = self.arrives.since(now);
         let price_ps = waits.as_ns() * 1000 + transfer_ps;
-        self.arrives = now + Span::from_ns(price_ps.div_ceil(1000));
+        self.arrives = now + Span::from_ns(whole_ns(price_ps));
         (price_ps, waits)
     }
 

@@ -33,6 +33,7 @@ use crate::state::bpf::functions::F;
 use crate::state::cpu::{Caller, Place, after_ps};
 use crate::state::event::Source;
 use crate::state::kernel::Kernel;
+use crate::state::layout::task as field;
 use crate::state::scx::Phase;
 use crate::state::scx::cids::NOWHERE;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
@@ -69,7 +70,8 @@ impl<W: World> Host<W> for Kernel {
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
         let c = site.cpu;
         let mut at = self.callback_comes_to(site.usage);
-        if self.order.is_some() {
+        let is_plain = self.cpus.this_cpu.callback.is_plain && self.order.is_none();
+        if !is_plain && self.order.is_some() {
             match self.comes_in_order(c, func, at, site.again, site.number) {
                 Some(later) => at = later,
                 None => return Reply::Suspend,
@@ -79,8 +81,8 @@ impl<W: World> Host<W> for Kernel {
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
         let (f, op) = (terms.f, callback.op);
-        if callback.is_plain {
-            // What follows, with what is known of a plain callback.
+        if is_plain {
+            // What follows, with what is known of a plain callback and without an order.
             if terms.is_boundary(op) {
                 if !site.again {
                     if !self.queue.comes_first(c, at) {
@@ -90,9 +92,6 @@ impl<W: World> Host<W> for Kernel {
                     return Reply::Value(value);
                 }
                 self.now = self.now.max(at);
-                if let Some(order) = &mut self.order {
-                    tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
-                }
             }
             if !terms.allows_callback(op) {
                 return self.misplaced(func);
@@ -370,11 +369,12 @@ impl Kernel {
             F::ErrorBstr | F::ExitBstr | F::DumpBstr | F::StreamVprintk => self.serve_print(w, c, f, a),
             F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => 0.into(),
             F::Now => self.shown_clock().as_ns().into(),
-            F::TaskCpu | F::TaskRunning | F::TaskCid | F::TaskFromPid | F::TaskAcquire | F::TaskRelease => {
+            F::TaskCpu => self.task_cpu(a),
+            F::TaskRunning | F::TaskCid | F::TaskFromPid | F::TaskAcquire | F::TaskRelease => {
                 self.serve_task(f, a)
             }
-            F::TaskSetSlice => self.change_task(a, |task| self.set_slice(w, task, a[1])),
-            F::TaskSetVtime => self.change_task(a, |task| self.set_vtime(w, task, a[1])),
+            F::TaskSetSlice => self.write_task(w, a, field::SCX_SLICE),
+            F::TaskSetVtime => self.write_task(w, a, field::SCX_DSQ_VTIME),
             F::Events => self.events(w, c, Ea(a[0]), a[1]),
             F::TidToTask => self.task_from_tid(c, a[0]).0.into(),
             F::SelectCpuDfl => self.select_dfl(w, c, a),

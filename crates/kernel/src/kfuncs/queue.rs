@@ -80,13 +80,14 @@ impl Kernel {
         &mut self,
         w: &mut W,
         c: CpuId,
-        task: u64,
+        ea: u64,
         id: DsqId,
         slice_ns: u64,
         vtime: Option<u64>,
         enq_flags: u64,
     ) -> bool {
-        let Some(task) = self.task_at(Ea(task)) else {
+        let ea = Ea(ea);
+        let Some(task) = self.task_at(ea) else {
             self.error(c, "called with NULL task".into());
             return false;
         };
@@ -96,7 +97,6 @@ impl Kernel {
             return false;
         }
         let Some(mut flags) = self.vet_enq_flags(c, id, enq_flags) else { return false };
-        let ea = self.tasks[task].ea;
         let slice_at = ea.offset(field::SCX_SLICE);
         let slice_ns = if slice_ns != 0 { slice_ns } else { w.u64_at(slice_at).max(1) };
         w.put(slice_at, &slice_ns.to_le_bytes());

@@ -6,7 +6,7 @@ use crate::state::kernel::Kernel;
 use crate::state::layout::TASK_STRIDE;
 use crate::state::mirror::FIRST_TID;
 use crate::state::task::{Member, State};
-use keel_abi::bpf::Ea;
+use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ops_flags;
 use keel_abi::{CpuId, TaskId};
 
@@ -15,15 +15,25 @@ impl Kernel {
     #[inline]
     pub(crate) fn task_at(&self, at: Ea) -> Option<TaskId> {
         let number = at.0.wrapping_sub(self.task_base.0) / TASK_STRIDE;
-        let task = TaskId(u32::try_from(number).ok()?);
-        (self.tasks.get(task)?.ea == at).then_some(task)
+        (self.tasks.numbered(number)?.ea == at).then_some(TaskId(number as u32))
     }
 
-    /// Changes the task that is the first argument; the answer is whether there is one.
-    #[inline]
-    pub(super) fn change_task(&self, a: &[u64; 5], change: impl FnOnce(TaskId)) -> Served {
-        let task = self.task_at(Ea(a[0]));
-        u64::from(task.map(change).is_some()).into()
+    /// Writes a field of the `task_struct` that is the first argument; the answer is whether it is one.
+    #[inline(never)]
+    pub(super) fn write_task<W: World>(&self, w: &mut W, a: &[u64; 5], field: u64) -> Served {
+        let at = Ea(a[0]);
+        let is_task = self.task_at(at).is_some();
+        if is_task {
+            w.put(at.offset(field), &a[1].to_le_bytes());
+        }
+        u64::from(is_task).into()
+    }
+
+    pub(super) fn task_cpu(&self, a: &[u64; 5]) -> Served {
+        match self.task_at(Ea(a[0])) {
+            Some(task) => u64::from(self.tasks[task].cpu.0).into(),
+            None => self.idle_task_at(a[0]).unwrap_or(0).into(),
+        }
     }
 
     pub(super) fn serve_task(&self, f: F, a: &[u64; 5]) -> Served {
@@ -32,7 +42,6 @@ impl Kernel {
         }
         let Some(task) = self.task_at(Ea(a[0])) else { return self.serve_idle_task(f, a[0]) };
         match f {
-            F::TaskCpu => u64::from(self.tasks[task].cpu.0).into(),
             F::TaskCid => self.cid_or_errno(self.tasks[task].cpu).into(),
             F::TaskRunning => u64::from(self.tasks[task].on_cpu).into(),
             F::TaskAcquire => a[0].into(),
@@ -42,19 +51,22 @@ impl Kernel {
 
     /// The few functions that make sense for an idle task.
     fn serve_idle_task(&self, f: F, at: u64) -> Served {
-        let base = self.idle_task_ea(CpuId(0)).0;
-        let number = at.wrapping_sub(base) / TASK_STRIDE;
-        if number >= self.cpus.len() as u64 {
-            return 0.into();
-        }
+        let Some(number) = self.idle_task_at(at) else { return 0.into() };
         let cpu = &self.cpus[CpuId(number as u32)];
         match f {
-            F::TaskCpu => number.into(),
             F::TaskCid => self.cid_or_errno(CpuId(number as u32)).into(),
             F::TaskRunning => u64::from(cpu.is_idle()).into(),
             F::TaskAcquire => at.into(),
             _ => 0.into(),
         }
+    }
+
+    /// The CPU whose idle task this is.
+    #[inline(never)]
+    fn idle_task_at(&self, at: u64) -> Option<u64> {
+        let base = self.idle_task_ea(CpuId(0)).0;
+        let number = at.wrapping_sub(base) / TASK_STRIDE;
+        (number < self.cpus.len() as u64).then_some(number)
     }
 
     /// Pids are given out in the order of tasks.

@@ -4,11 +4,12 @@
 //! local queue is protected by its runqueue's lock instead. Nothing else is simulated between a queue's lock and
 //! unlock, so the lock is held by reservation ([`crate::state::cost::lock`]): for as long as the work under it costs.
 
-use crate::state::cost::lock::{VirtualLock, whole_ns};
+use crate::state::cost::lock::VirtualLock;
 use crate::state::cpu::after_ps;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
 use keel_abi::clocks::Sync;
+use keel_abi::lines::whole_ns;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::Lock;
 

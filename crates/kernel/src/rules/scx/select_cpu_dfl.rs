@@ -173,7 +173,7 @@ impl Kernel {
     }
 
     /// Charges for reading the first line of the idle CPUs' mask and then changing a bit of it.
-    #[inline]
+    #[inline(never)]
     fn charge_read_and_write(&mut self) {
         let cpu = &mut *self.cpus.this_cpu;
         let (clock, spent_ps) = (cpu.clock, cpu.spent_ps);
@@ -228,7 +228,7 @@ impl Kernel {
 
     /// May `task` use `cpu` now (`is_cpu_allowed()`)? A migration-disabled section lasts until its end, even if the CPU
     /// is about to go offline.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
         let t = &self.tasks[task];
         match t.migration_disabled > 0 {

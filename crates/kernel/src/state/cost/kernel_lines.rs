@@ -196,7 +196,7 @@ impl KernelLines {
 
     /// Reads the first line of the mask of idle CPUs and then changes a bit of it. `moment` tells when the write is
     /// done, from the cost of the read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read_and_write_idle_ps(&mut self, by: &Holder, moment: impl Fn(u64) -> Instant) -> u64 {
         let line = self.idle_line(0);
         let line = &mut self.idle[IdleMask::Cpus as usize][line];
@@ -294,7 +294,7 @@ impl AtomicLine {
         uses.count(price_ps)
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_and_write_ps(
         &mut self,
         transfers: &Transfers,

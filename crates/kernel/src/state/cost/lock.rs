@@ -7,6 +7,7 @@
 use crate::state::cost::Costs;
 use crate::state::kernel::add_up;
 use keel_abi::bpf::Ea;
+use keel_abi::lines::whole_ns;
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, DsqId, Instant, NodeId, Span};
 use std::collections::VecDeque;
@@ -73,13 +74,6 @@ pub enum LockName {
     Mutex(ObjectId),
     /// The futex bucket of a condition of the workload.
     Condition(ObjectId),
-}
-
-/// A time in whole nanoseconds, rounded up. A division that rounds up takes longer, as it would do for any number.
-#[inline(always)]
-#[expect(clippy::manual_div_ceil, reason = "no time of a run is near the largest number")]
-pub(crate) const fn whole_ns(ps: u64) -> u64 {
-    (ps + 999) / 1000
 }
 
 /// A lock's state. Acquisitions come in the order of virtual time, as far as callers can ensure that.
