@@ -70,8 +70,7 @@ impl<W: World> Host<W> for Kernel {
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
         let c = site.cpu;
         let mut at = self.callback_comes_to(site.usage);
-        let is_plain = self.cpus.this_cpu.callback.is_plain && self.order.is_none();
-        if !is_plain && self.order.is_some() {
+        if self.order.is_some() {
             match self.comes_in_order(c, func, at, site.again, site.number) {
                 Some(later) => at = later,
                 None => return Reply::Suspend,
@@ -81,8 +80,8 @@ impl<W: World> Host<W> for Kernel {
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
         let (f, op) = (terms.f, callback.op);
-        if is_plain {
-            // What follows, with what is known of a plain callback and without an order.
+        if callback.is_plain {
+            // What follows, with what is known of a plain callback.
             if terms.is_boundary(op) {
                 if !site.again {
                     if !self.queue.comes_first(c, at) {
@@ -92,6 +91,9 @@ impl<W: World> Host<W> for Kernel {
                     return Reply::Value(value);
                 }
                 self.now = self.now.max(at);
+                if let Some(order) = &mut self.order {
+                    tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
+                }
             }
             if !terms.allows_callback(op) {
                 return self.misplaced(func);

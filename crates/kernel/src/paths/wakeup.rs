@@ -5,11 +5,11 @@ use crate::paths::sim::Sim;
 use crate::state::bpf::functions::F;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
-use crate::state::kernel::{Kernel, SPIN_NS};
+use crate::state::kernel::{AfterSteps, Kernel, SPIN_NS};
 use crate::state::mirror::{mirror_queued, selected_cpu};
 use crate::state::scx::events::ScxEvent;
 use crate::state::task::State;
-use keel_abi::bpf::Engine;
+use keel_abi::bpf::{Ea, Engine, World};
 use keel_abi::scx::{Op, enq, wake};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::event::Chooser;
@@ -150,7 +150,7 @@ impl<E: Engine> Sim<E> {
 
     #[inline(always)]
     fn lock_for_wakeup(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
-        if self.k.queues_wakeup(c, task, target, flags) {
+        if target != c && self.k.queues_wakeup(c, task, target, flags) {
             return self.k.queue_wakeup(c, task, target, waker);
         }
         let lock = Frame::WakeLock { task, target, flags, waker };
@@ -213,7 +213,12 @@ impl<E: Engine> Sim<E> {
             }
         }
         self.k.this_cpu().stack.push(Frame::Woken { task, target });
-        self.begin_enqueue(c, task, enq_flags);
+        self.k.joins_runqueue(self.vm.world(), task, target, ea);
+        if !self.k.has(Op::Runnable) && self.k.after_steps == AfterSteps::Nothing {
+            // Nothing has taken time since this step began, so the CPU is still the first.
+            return self.enqueue(c, task, enq_flags);
+        }
+        self.runnable(c, task, ea, enq_flags);
     }
 
     /// The same, if that had to wait.
@@ -242,14 +247,14 @@ impl<E: Engine> Sim<E> {
     /// `enqueue_task_scx()` up to `ops.runnable`.
     #[inline(always)]
     pub(crate) fn begin_enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
-        let t = self.k.task(task);
-        t.queued = true;
-        let (rq, ea) = (t.cpu, t.ea);
-        let cpu = self.k.cpu(rq);
-        cpu.lock.defers = true;
-        cpu.nr_running += 1;
-        self.k.set_runnable(self.vm.world(), task);
-        mirror_queued(self.vm.world(), ea, true);
+        let (rq, ea) = (self.k.tasks[task].cpu, self.k.tasks[task].ea);
+        self.k.joins_runqueue(self.vm.world(), task, rq, ea);
+        self.runnable(c, task, ea, enq_flags);
+    }
+
+    /// `ops.runnable`, and then on.
+    #[inline(always)]
+    fn runnable(&mut self, c: CpuId, task: TaskId, ea: Ea, enq_flags: u64) {
         let enqueue = Frame::Enqueue { task, enq_flags };
         self.call(c, Op::Runnable, (task, &[ea.0, enq_flags]), enqueue, |sim| {
             sim.enqueue(c, task, enq_flags)
@@ -268,6 +273,17 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
+    /// One of the scheduler's tasks becomes one of the runqueue's.
+    #[inline(always)]
+    fn joins_runqueue<W: World>(&mut self, world: &mut W, task: TaskId, rq: CpuId, ea: Ea) {
+        let cpu = self.cpu(rq);
+        cpu.lock.defers = true;
+        cpu.nr_running += 1;
+        self.task(task).queued = true;
+        self.set_runnable(world, task);
+        mirror_queued(world, ea, true);
+    }
+
     #[inline(always)]
     fn tell_placed(&mut self, c: CpuId, task: TaskId, chosen: CpuId, by: Chooser) {
         let prev = self.tasks[task].wake_cpu;

@@ -239,10 +239,14 @@ impl Kernel {
 
     /// Has `cpu` gone offline since it was chosen for `task`? Not if `c` already has the runqueue's lock: then it was
     /// in time.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_leaving(&self, c: CpuId, task: TaskId, cpu: CpuId) -> bool {
-        let chosen = &self.cpus[cpu];
-        !chosen.online && chosen.lock.holder != Some(c) && !self.may_use(task, cpu)
+        !self.cpus[cpu].online && self.left_early(c, task, cpu)
+    }
+
+    #[inline(never)]
+    fn left_early(&self, c: CpuId, task: TaskId, cpu: CpuId) -> bool {
+        self.cpus[cpu].lock.holder != Some(c) && !self.may_use(task, cpu)
     }
 
     /// A CPU for a task that may not go where it was sent: one on its node, or else any (`select_fallback_rq()`).
