@@ -88,6 +88,12 @@ impl Transfers {
         self.holders.key(cpu)
     }
 
+    /// Returns what `cpu` needs to take lines.
+    #[inline]
+    pub fn holder(&self, cpu: CpuId) -> Holder {
+        Holder { cpu, key: self.key(cpu), row: self.prices.row_of(cpu) }
+    }
+
     /// Returns a line that `cpu` holds exclusively.
     pub fn line_of(&self, cpu: CpuId) -> Line {
         Line { sharers: self.key(cpu).alone, writer: cpu.0 as u16 }
@@ -139,26 +145,32 @@ impl Transfers {
     /// Returns the price of a read of `line` by `cpu`, and updates the line.
     #[inline]
     pub fn read_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        let key = self.key(cpu);
-        if line.sharers & key.shared != 0 {
-            return 0;
-        }
-        self.share_ps(line, cpu, key.shared)
+        self.read_by_ps(line, &self.holder(cpu))
+    }
+
+    /// The same for a CPU whose part is known.
+    #[inline]
+    pub fn read_by_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        if by.reads(line) { 0 } else { self.share_ps(line, by) }
     }
 
     /// Like [`Transfers::read_ps`], and counts the access. One that costs nothing needs no count.
     #[inline]
-    pub fn read_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
-        let key = self.key(cpu);
-        if line.sharers & key.shared != 0 {
-            return 0;
-        }
-        self.share_counted_ps(line, cpu, key.shared, uses)
+    pub fn read_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        if by.reads(line) { 0 } else { self.share_counted_ps(line, by, uses) }
     }
 
     #[inline(never)]
-    fn share_counted_ps(&self, line: &mut Line, cpu: CpuId, shared: u64, uses: &mut LineUse) -> u64 {
-        uses.count(self.shared_ps(line, cpu, shared))
+    fn share_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        match self.shared_ps(line, by) {
+            Some(price) => uses.count(price),
+            None => self.share_rarely_counted_ps(line, by.cpu, uses),
+        }
+    }
+
+    #[inline(never)]
+    fn share_rarely_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
+        uses.count(self.share_rarely_ps(line, cpu))
     }
 
     /// Returns the price of a line that no CPU holds, when `cpu` reads or writes it.
@@ -169,22 +181,23 @@ impl Transfers {
         self.memory_ps()
     }
 
-    /// Like [`Transfers::take_ps`], for a read of a line that `cpu` doesn't have yet. `shared` is the word of that CPU.
+    /// Like [`Transfers::take_ps`], for a read of a line that a CPU doesn't have yet.
     #[inline(never)]
-    fn share_ps(&self, line: &mut Line, cpu: CpuId, shared: u64) -> u64 {
-        self.shared_ps(line, cpu, shared)
-    }
-
-    #[inline(always)]
-    fn shared_ps(&self, line: &mut Line, cpu: CpuId, shared: u64) -> u64 {
-        if let Some(price) = self.tabled_ps(line, cpu) {
-            line.sharers = self.holders.joined(line.sharers, shared);
-            return price;
+    fn share_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        match self.shared_ps(line, by) {
+            Some(price) => price,
+            None => self.share_rarely_ps(line, by.cpu),
         }
-        self.share_rarely_ps(line, cpu)
     }
 
-    #[cold]
+    /// Nothing, and the line stays as it is, if the price is not in the table.
+    #[inline(always)]
+    fn shared_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
+        let price = self.tabled_ps(line, by)?;
+        line.sharers = self.holders.joined(line.sharers, by.key.shared);
+        Some(price)
+    }
+
     #[inline(never)]
     fn share_rarely_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.fetch_ps(line, cpu);
@@ -195,113 +208,101 @@ impl Transfers {
         price
     }
 
-    /// Returns the price of a line that another CPU wrote last and still has, if it is in the table.
+    /// Returns the price of a line that another CPU wrote last and still has, if it is in the table by CPU.
     #[inline(always)]
-    fn tabled_ps(&self, line: &Line, cpu: CpuId) -> Option<u64> {
-        let (writer, cpu) = (usize::from(line.writer), cpu.index());
+    fn tabled_ps(&self, line: &Line, by: &Holder) -> Option<u64> {
+        let writer = usize::from(line.writer);
         let has = self.holders.get(writer)?;
-        if line.sharers & has.shared == 0 || writer == cpu {
+        if line.sharers & has.shared == 0 || writer == by.cpu.index() {
             return None;
         }
-        self.prices.between_ps(writer, cpu).map(u64::from)
+        self.prices.in_row_ps(by.row, writer).map(u64::from)
     }
 
     /// Returns the price of a write to `line` by `cpu`, and updates the line.
     #[inline]
     pub fn write_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        let key = self.key(cpu);
-        if line.sharers == key.alone {
-            line.writer = cpu.0 as u16;
-            return 0;
-        }
-        self.take_ps(line, cpu, key.alone)
+        self.write_by_ps(line, &self.holder(cpu))
+    }
+
+    /// The same for a CPU whose part is known.
+    #[inline]
+    pub fn write_by_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        if by.writes(line) { 0 } else { self.take_ps(line, by) }
     }
 
     /// Like [`Transfers::write_ps`], and counts the access. One that costs nothing needs no count.
     #[inline]
-    pub fn write_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
-        let key = self.key(cpu);
-        if line.sharers == key.alone {
-            line.writer = cpu.0 as u16;
-            return 0;
-        }
-        self.take_counted_ps(line, cpu, key.alone, uses)
+    pub fn write_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        if by.writes(line) { 0 } else { self.take_counted_ps(line, by, uses) }
     }
 
     #[inline(never)]
-    fn take_counted_ps(&self, line: &mut Line, cpu: CpuId, alone: u64, uses: &mut LineUse) -> u64 {
-        uses.count(self.taken_ps(line, cpu, alone))
+    fn take_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        match self.taken_ps(line, by) {
+            Some(price) => uses.count(price),
+            None => self.take_rarely_counted_ps(line, by.cpu, uses),
+        }
     }
 
-    /// Returns the prices of a read of `line` by `cpu`, and of a write right after it.
+    #[inline(never)]
+    fn take_rarely_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
+        uses.count(self.take_rarely_ps(line, cpu))
+    }
+
+    /// Returns the prices of a read of `line`, and of a write right after it.
     #[inline]
-    pub fn read_and_write_ps(&self, line: &mut Line, cpu: CpuId) -> (u64, u64) {
-        let key = self.key(cpu);
-        if line.sharers == key.alone {
-            line.writer = cpu.0 as u16;
-            return (0, 0);
-        }
-        self.share_and_take_ps(line, cpu, key)
+    pub fn read_and_write_ps(&self, line: &mut Line, by: &Holder) -> (u64, u64) {
+        if by.writes(line) { (0, 0) } else { self.share_and_take_ps(line, by) }
     }
 
     /// The same, counted. What costs nothing needs no count.
     #[inline]
-    pub fn read_and_write_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> (u64, u64) {
-        let key = self.key(cpu);
-        if line.sharers == key.alone {
-            line.writer = cpu.0 as u16;
-            return (0, 0);
-        }
-        self.share_and_take_counted_ps(line, cpu, key, uses)
+    pub fn read_and_write_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> (u64, u64) {
+        if by.writes(line) { (0, 0) } else { self.share_and_take_counted_ps(line, by, uses) }
     }
 
     #[inline(never)]
-    fn share_and_take_counted_ps(
-        &self,
-        line: &mut Line,
-        cpu: CpuId,
-        key: HolderKey,
-        uses: &mut LineUse,
-    ) -> (u64, u64) {
-        let (share_ps, take_ps) = self.shared_and_taken_ps(line, cpu, key);
+    fn share_and_take_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> (u64, u64) {
+        let (share_ps, take_ps) = self.shared_and_taken_ps(line, by);
         (uses.count(share_ps), uses.count(take_ps))
     }
 
     #[inline(never)]
-    fn share_and_take_ps(&self, line: &mut Line, cpu: CpuId, key: HolderKey) -> (u64, u64) {
-        self.shared_and_taken_ps(line, cpu, key)
+    fn share_and_take_ps(&self, line: &mut Line, by: &Holder) -> (u64, u64) {
+        self.shared_and_taken_ps(line, by)
     }
 
     #[inline(always)]
-    fn shared_and_taken_ps(&self, line: &mut Line, cpu: CpuId, key: HolderKey) -> (u64, u64) {
-        if line.sharers & key.shared == 0
-            && let Some(price) = self.tabled_ps(line, cpu)
+    fn shared_and_taken_ps(&self, line: &mut Line, by: &Holder) -> (u64, u64) {
+        if !by.reads(line)
+            && let Some(price) = self.tabled_ps(line, by)
         {
             // The writer still has the line after the read, so the write costs the same.
-            *line = Line { sharers: key.alone, writer: cpu.0 as u16 };
+            *line = by.line();
             return (price, price);
         }
-        (self.read_ps(line, cpu), self.write_ps(line, cpu))
+        (self.read_by_ps(line, by), self.write_by_ps(line, by))
     }
 
     /// Returns the price of a line that other CPUs have, or none. This is a separate function to keep the path for
-    /// lines already held short. Mostly the last writer still has the line, and the price is in the table. `alone` is
-    /// the word of a line that `cpu` holds exclusively.
+    /// lines already held short. Mostly the last writer still has the line, and the price is in the table.
     #[inline(never)]
-    fn take_ps(&self, line: &mut Line, cpu: CpuId, alone: u64) -> u64 {
-        self.taken_ps(line, cpu, alone)
-    }
-
-    #[inline(always)]
-    fn taken_ps(&self, line: &mut Line, cpu: CpuId, alone: u64) -> u64 {
-        if let Some(price) = self.tabled_ps(line, cpu) {
-            *line = Line { sharers: alone, writer: cpu.0 as u16 };
-            return price;
+    fn take_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        match self.taken_ps(line, by) {
+            Some(price) => price,
+            None => self.take_rarely_ps(line, by.cpu),
         }
-        self.take_rarely_ps(line, cpu)
     }
 
-    #[cold]
+    /// Nothing, and the line stays as it is, if the price is not in the table.
+    #[inline(always)]
+    fn taken_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
+        let price = self.tabled_ps(line, by)?;
+        *line = by.line();
+        Some(price)
+    }
+
     #[inline(never)]
     fn take_rarely_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.claim_ps(line, cpu);
@@ -341,6 +342,51 @@ impl Transfers {
     }
 }
 
+/// A CPU that takes lines: how it is written into a line, and where its prices are. Computed once for each CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    cpu: CpuId,
+    key: HolderKey,
+    /// Where its row of prices begins.
+    row: usize,
+}
+
+impl Holder {
+    /// The CPU itself.
+    #[inline]
+    pub const fn cpu(&self) -> CpuId {
+        self.cpu
+    }
+
+    /// The words that represent it.
+    #[inline]
+    pub const fn key(&self) -> HolderKey {
+        self.key
+    }
+
+    /// A line that it holds exclusively.
+    #[inline]
+    const fn line(&self) -> Line {
+        Line { sharers: self.key.alone, writer: self.cpu.0 as u16 }
+    }
+
+    /// May it read the line as it is?
+    #[inline]
+    const fn reads(&self, line: &Line) -> bool {
+        line.sharers & self.key.shared != 0
+    }
+
+    /// May it write the line as it is? If so, it has written it.
+    #[inline]
+    const fn writes(&self, line: &mut Line) -> bool {
+        let is_alone = line.sharers == self.key.alone;
+        if is_alone {
+            line.writer = self.cpu.0 as u16;
+        }
+        is_alone
+    }
+}
+
 /// The state of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
@@ -369,6 +415,13 @@ impl LineUse {
     }
 }
 
+/// Returns a time in whole nanoseconds, rounded up. `div_ceil` takes longer, because it is right for any number.
+#[inline(always)]
+#[expect(clippy::manual_div_ceil, reason = "no time of a run is near the largest number")]
+pub const fn whole_ns(ps: u64) -> u64 {
+    (ps + 999) / 1000
+}
+
 /// A line in transit, which CPUs change by atomic instructions. It moves from one CPU to the next in the order in which
 /// they request it: a CPU that requests it while it is on its way to another one waits until it has arrived there.
 #[derive(Clone, Copy, Debug, Default)]
@@ -389,7 +442,7 @@ impl InTransit {
     pub fn wait_ps(&mut self, transfer_ps: u64, now: Instant) -> (u64, Span) {
         let waits = self.arrives.since(now);
         let price_ps = waits.as_ns() * 1000 + transfer_ps;
-        self.arrives = now + Span::from_ns(price_ps.div_ceil(1000));
+        self.arrives = now + Span::from_ns(whole_ns(price_ps));
         (price_ps, waits)
     }
 
@@ -430,7 +483,7 @@ mod tests {
         let both = |mut line: Line, cpu| {
             let mut other = line;
             let expected = (t.read_ps(&mut other, CpuId(cpu)), t.write_ps(&mut other, CpuId(cpu)));
-            assert_eq!(t.read_and_write_ps(&mut line, CpuId(cpu)), expected);
+            assert_eq!(t.read_and_write_ps(&mut line, &t.holder(CpuId(cpu))), expected);
             assert_eq!(line, other);
         };
         (0..4).for_each(|cpu| both(line, cpu));

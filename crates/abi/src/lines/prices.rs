@@ -15,15 +15,12 @@ const TABLED_CACHES: usize = 256;
 
 /// The prices of one machine, in picoseconds.
 #[derive(Clone, Debug)]
-pub(super) enum Prices {
-    /// Indexed by the CPU that gets a line and the one that holds it.
-    ByCpu {
-        cpus: usize,
-        table: Box<[u32]>,
-    },
-    ByCache(ByCache),
-    /// No table: the machine has too many caches, or a price has more than 32 bits.
-    Untabled,
+pub(super) struct Prices {
+    cpus: usize,
+    /// Indexed by the CPU that gets a line and the one that holds it; empty if there is no such table.
+    table: Box<[u32]>,
+    /// `None` if there is that table, or none at all: there are too many caches, or a price has more than 32 bits.
+    by_cache: Option<ByCache>,
 }
 
 /// Prices between two caches, and within one.
@@ -39,32 +36,41 @@ pub(super) struct ByCache {
 
 impl Prices {
     pub(super) fn new(topology: &Topology, costs: &LineCosts) -> Self {
-        let table = if topology.cpus() <= TABLED_CPUS {
-            by_cpu(topology, costs).map(|table| Self::ByCpu { cpus: topology.cpus() as usize, table })
-        } else {
-            ByCache::new(topology, costs).map(Self::ByCache)
-        };
-        table.unwrap_or(Self::Untabled)
+        let is_small = topology.cpus() <= TABLED_CPUS;
+        Self {
+            cpus: topology.cpus() as usize,
+            table: is_small.then(|| by_cpu(topology, costs)).flatten().unwrap_or_default(),
+            by_cache: if is_small { None } else { ByCache::new(topology, costs) },
+        }
+    }
+
+    /// Where the row of the CPU `to` begins in the table by CPUs.
+    #[inline]
+    pub(super) const fn row_of(&self, to: CpuId) -> usize {
+        to.index() * self.cpus
+    }
+
+    /// The price for the CPU with this row to get a line from another CPU, if there is a table by CPUs.
+    #[inline]
+    pub(super) fn in_row_ps(&self, row: usize, from: usize) -> Option<u32> {
+        self.table.get(row + from).copied()
     }
 
     /// Returns the price for `to` to get a line, for each CPU that may hold it, if there is a table by CPU.
     #[inline]
     pub(super) fn to(&self, to: CpuId) -> Option<&[u32]> {
-        match self {
-            Self::ByCpu { cpus, table } => table.get(to.index() * cpus..(to.index() + 1) * cpus),
-            _ => None,
-        }
+        let row = self.row_of(to);
+        self.table.get(row..row + self.cpus)
     }
 
     /// Returns the price for the CPU with the number `to` to get a line from `from`: 0 for the same one, `None` without
     /// a table, or without such a CPU.
     #[inline]
     pub(super) fn between_ps(&self, from: usize, to: usize) -> Option<u32> {
-        match self {
-            Self::ByCpu { cpus, table } => table.get(to * cpus + from).copied(),
-            Self::ByCache(_) if from == to => Some(0),
-            Self::ByCache(by_cache) => by_cache.between_ps(from, to),
-            Self::Untabled => None,
+        match &self.by_cache {
+            None => self.in_row_ps(to * self.cpus, from),
+            Some(_) if from == to => Some(0),
+            Some(by_cache) => by_cache.between_ps(from, to),
         }
     }
 }
@@ -147,12 +153,16 @@ mod tests {
         }
     }
 
+    fn is_untabled(prices: &Prices) -> bool {
+        prices.table.is_empty() && prices.by_cache.is_none()
+    }
+
     #[test]
     fn prices_are_those_of_distances() {
-        check(&Topology::regular(4, 2, 4, 2), COSTS, |prices| matches!(prices, Prices::ByCpu { .. }));
-        check(&Topology::regular(8, 4, 8, 2), COSTS, |prices| matches!(prices, Prices::ByCache(_)));
-        check(&Topology::regular(8, 64, 1, 1), COSTS, |prices| matches!(prices, Prices::Untabled));
+        check(&Topology::regular(4, 2, 4, 2), COSTS, |prices| !prices.table.is_empty());
+        check(&Topology::regular(8, 4, 8, 2), COSTS, |prices| prices.by_cache.is_some());
+        check(&Topology::regular(8, 64, 1, 1), COSTS, is_untabled);
         let large = LineCosts { hop_ps: 1 << 40, ..COSTS };
-        check(&Topology::regular(8, 4, 8, 2), large, |prices| matches!(prices, Prices::Untabled));
+        check(&Topology::regular(8, 4, 8, 2), large, is_untabled);
     }
 }

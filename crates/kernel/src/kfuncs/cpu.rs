@@ -13,7 +13,6 @@ impl Kernel {
     pub(super) fn serve_cpu<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         match f {
             F::KickCpu => self.kick_cpu(c, a[0], a[1]).into(),
-            F::SelectCpuDfl => self.select_dfl(w, c, a),
             F::SelectCpuAnd => self.select_and(w, c, a),
             F::SelectCpuAndV1 => self.select_among(w, c, a[0], a[1], a[2], Ea(a[3]), a[4]),
             F::TestAndClearIdle => self.test_and_clear_idle(w, c, a[0]).into(),
@@ -109,7 +108,7 @@ impl Kernel {
         self.scx.tracks_idle
     }
 
-    fn select_dfl<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
+    pub(super) fn select_dfl<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
         let (Some(task), Some(prev)) = (self.task_at(Ea(a[0])), self.cpu_arg(c, a[1])) else {
             return Errno::EINVAL.as_r0().into();
         };

@@ -85,7 +85,7 @@ impl Kernel {
             return Errno::EINVAL.as_r0().into();
         }
         let Some(queue) = self.queues.table.find(id) else { return Errno::ENOENT.as_r0().into() };
-        let ps = self.lines.read_queue_ps(queue, c);
+        let ps = self.lines.read_queue_ps(queue, self.cpus.holder());
         self.charge_ps(c, ps);
         let cursor = self.queues.table.queue(queue).iter_new(flags & ITER_REV != 0);
         let slot = self.cursors.keep(cursor);
@@ -99,7 +99,7 @@ impl Kernel {
         // The cursor is linked behind the task that it has reached, under the queue's lock.
         self.lock_queue(c, cursor.queue());
         let next = self.queues.table.iter_next(&mut cursor);
-        let ps = next.map_or(0, |task| self.lines.write_task_ps(task, c));
+        let ps = next.map_or(0, |task| self.lines.write_task_ps(task, self.cpus.holder()));
         self.charge_ps(c, ps);
         self.unlock_queue(cursor.queue());
         self.cursors.set(slot, cursor);

@@ -17,10 +17,17 @@ fn answer(done: Result<(), Errno>) -> Served {
 }
 
 impl Kernel {
+    #[inline(never)]
+    pub(super) fn map_lookup<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
+        match w.map_at(Ea(a[0])) {
+            Some(map) => w.map_lookup(map, Ea(a[1]), c).unwrap_or_default().0.into(),
+            None => not_a_map(F::MapLookup, a[0]),
+        }
+    }
+
     pub(super) fn serve_map<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         let Some(map) = w.map_at(Ea(a[0])) else { return not_a_map(f, a[0]) };
         match f {
-            F::MapLookup => w.map_lookup(map, Ea(a[1]), c).unwrap_or_default().0.into(),
             F::MapLookupPercpu => {
                 let cpu = a[2] as u32;
                 if cpu as usize >= self.cpus.len() {
@@ -67,6 +74,8 @@ impl Kernel {
     }
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn not_a_map(f: F, handle: u64) -> Served {
     Served::forbidden(format!("{}() was given {handle:#x}, which is not a map", f.name()))
 }

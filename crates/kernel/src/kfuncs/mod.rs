@@ -33,6 +33,7 @@ use crate::state::bpf::functions::F;
 use crate::state::cpu::{Caller, Place, after_ps};
 use crate::state::event::Source;
 use crate::state::kernel::Kernel;
+use crate::state::layout::task as field;
 use crate::state::scx::Phase;
 use crate::state::scx::cids::NOWHERE;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
@@ -68,18 +69,18 @@ impl<W: World> Host<W> for Kernel {
     #[inline(always)]
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
         let c = site.cpu;
-        let at = match self.order {
-            None => self.callback_comes_to(site.usage),
-            Some(_) => match self.comes_in_order(c, func, site.usage, site.again, site.number) {
-                Some(at) => at,
+        let mut at = self.callback_comes_to(site.usage);
+        if self.order.is_some() {
+            match self.comes_in_order(c, func, at, site.again, site.number) {
+                Some(later) => at = later,
                 None => return Reply::Suspend,
-            },
-        };
+            }
+        }
         let Some(terms) = self.terms.get(func.0 as usize) else { return not_served(func) };
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
         let (f, op) = (terms.f, callback.op);
-        let is_allowed = if callback.is_plain {
+        if callback.is_plain {
             // What follows, with what is known of a plain callback.
             if terms.is_boundary(op) {
                 if !site.again {
@@ -94,7 +95,10 @@ impl<W: World> Host<W> for Kernel {
                     tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
                 }
             }
-            terms.allows_callback(op)
+            if !terms.allows_callback(op) {
+                return self.misplaced(func);
+            }
+            cpu.spent_ps += terms.cost_ps;
         } else {
             if terms.is_boundary(op) {
                 // Under a BPF spin lock no other CPU runs first, so the current moment stays behind: the others have
@@ -115,21 +119,19 @@ impl<W: World> Host<W> for Kernel {
                     tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
                 }
             }
-            terms.allows(op, callback.place)
-        };
-        if !is_allowed {
-            return self.misplaced(func);
-        }
-        cpu.spent_ps += terms.cost_ps;
-        if !callback.is_plain
-            && callback.place == Place::Syscall
-            && self.scx.phase == Phase::Loaded
-            && let Some(nothing) = unattached::answer(f)
-        {
-            if f == F::CidTopo {
-                cid::show_topo(site.world, args, NOWHERE);
+            if !terms.allows(op, callback.place) {
+                return self.misplaced(func);
             }
-            return self.reply(nothing.into());
+            cpu.spent_ps += terms.cost_ps;
+            if callback.place == Place::Syscall
+                && self.scx.phase == Phase::Loaded
+                && let Some(nothing) = unattached::answer(f)
+            {
+                if f == F::CidTopo {
+                    cid::show_topo(site.world, args, NOWHERE);
+                }
+                return self.reply(nothing.into());
+            }
         }
         callback.call = site.number;
         let was_over = self.exit.is_some();
@@ -215,7 +217,7 @@ impl Kernel {
         cpu.clock
     }
 
-    /// As [`Kernel::callback_comes_to`], for a call in a run that has an order. Nothing if the callback lets others pass
+    /// When a callback that has reached `at` makes its call in a run that has an order. Nothing if it lets others pass
     /// first.
     #[cold]
     #[inline(never)]
@@ -223,11 +225,10 @@ impl Kernel {
         &mut self,
         c: CpuId,
         func: FuncId,
-        usage: Usage,
+        at: Instant,
         again: bool,
         call: u32,
     ) -> Option<Instant> {
-        let at = self.callback_comes_to(usage);
         let op = self.cpus.this_cpu.callback.op;
         if !self.terms.get(func.0 as usize).is_some_and(|terms| terms.is_boundary(op)) {
             return Some(at);
@@ -309,13 +310,10 @@ impl Kernel {
     #[inline(always)]
     fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         match f {
-            F::MapLookup
-            | F::MapLookupPercpu
-            | F::MapUpdate
-            | F::MapDelete
-            | F::MapPush
-            | F::MapPop
-            | F::MapPeek => self.serve_map(w, c, f, a),
+            F::MapLookup => self.map_lookup(w, c, a),
+            F::MapLookupPercpu | F::MapUpdate | F::MapDelete | F::MapPush | F::MapPop | F::MapPeek => {
+                self.serve_map(w, c, f, a)
+            }
             F::TaskCgroup
             | F::CgroupAcquire
             | F::CgroupRelease
@@ -331,7 +329,7 @@ impl Kernel {
             F::StorageGet => self.storage_get(w, a),
             F::StorageDelete => self.storage_delete(w, a),
             F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.shown_clock().as_ns().into(),
-            F::Jiffies => (self.shown_clock().as_ns() / self.tick.as_ns()).into(),
+            F::Jiffies => self.jiffies.at(self.shown_clock()).into(),
             F::SmpId => u64::from(c.0).into(),
             F::NumaId => u64::from(self.machine.topology.place(c).node.0).into(),
             F::Prandom => self.prandom(),
@@ -373,20 +371,18 @@ impl Kernel {
             F::ErrorBstr | F::ExitBstr | F::DumpBstr | F::StreamVprintk => self.serve_print(w, c, f, a),
             F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => 0.into(),
             F::Now => self.shown_clock().as_ns().into(),
-            F::TaskCpu
-            | F::TaskRunning
-            | F::TaskCid
-            | F::TaskFromPid
-            | F::TaskAcquire
-            | F::TaskRelease
-            | F::TaskSetSlice
-            | F::TaskSetVtime => self.serve_task(w, f, a),
+            F::TaskCpu => self.task_cpu(a),
+            F::TaskRunning | F::TaskCid | F::TaskFromPid | F::TaskAcquire | F::TaskRelease => {
+                self.serve_task(f, a)
+            }
+            F::TaskSetSlice => self.write_task(w, a, field::SCX_SLICE),
+            F::TaskSetVtime => self.write_task(w, a, field::SCX_DSQ_VTIME),
             F::Events => self.events(w, c, Ea(a[0]), a[1]),
             F::TidToTask => self.task_from_tid(c, a[0]).0.into(),
+            F::SelectCpuDfl => self.select_dfl(w, c, a),
             F::KickCpu
             | F::ReenqueueLocal
             | F::ReenqueueLocalV1
-            | F::SelectCpuDfl
             | F::SelectCpuAnd
             | F::SelectCpuAndV1
             | F::TestAndClearIdle
@@ -427,6 +423,10 @@ impl Kernel {
             F::DsqInsertV1 | F::DsqInsert => {
                 u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])).into()
             }
+            F::DsqInsertVtimeV1 => {
+                u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], Some(a[3]), a[4])).into()
+            }
+            F::DsqInsertVtime => self.dsq_insert_vtime(w, c, a),
             F::DsqMoveToLocalV1 => self.move_to_local(w, c, DsqId(a[0]), 0),
             F::DsqMoveToLocal => self.move_to_local(w, c, DsqId(a[0]), a[1]),
             _ if f as u32 >= F::MaskCreate as u32 => self.serve_cpumask(w, c, f, a),

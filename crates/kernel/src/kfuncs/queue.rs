@@ -20,8 +20,6 @@ impl Kernel {
         match f {
             F::CreateDsq => self.create_dsq(a).into(),
             F::DestroyDsq => self.destroy_dsq(c, DsqId(a[0])).into(),
-            F::DsqInsertVtimeV1 => yes(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], Some(a[3]), a[4])),
-            F::DsqInsertVtime => self.dsq_insert_vtime(w, c, a),
             F::DsqMove => yes(self.dsq_move(w, c, a, false)),
             F::DsqMoveVtime => yes(self.dsq_move(w, c, a, true)),
             F::DsqMoveSetSlice => self.iter_override(w, Ea(a[0]), iter_dsq::SLICE, 1, a[1]),
@@ -63,13 +61,14 @@ impl Kernel {
         0
     }
 
-    fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
-        let at = Ea(a[1]);
-        let field = |w: &W, offset| w.bytes::<8>(at.offset(offset)).map_or(0, u64::from_le_bytes);
-        let id = DsqId(field(w, dsq_insert_vtime_args::DSQ_ID));
-        let slice = field(w, dsq_insert_vtime_args::SLICE);
-        let vtime = field(w, dsq_insert_vtime_args::VTIME);
-        let flags = field(w, dsq_insert_vtime_args::ENQ_FLAGS);
+    pub(super) fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
+        let args = w.bytes::<{ dsq_insert_vtime_args::SIZE as usize }>(Ea(a[1])).unwrap_or_default();
+        let field =
+            |offset: u64| u64::from_le_bytes(*args[offset as usize..].first_chunk().expect("a field"));
+        let id = DsqId(field(dsq_insert_vtime_args::DSQ_ID));
+        let slice = field(dsq_insert_vtime_args::SLICE);
+        let vtime = field(dsq_insert_vtime_args::VTIME);
+        let flags = field(dsq_insert_vtime_args::ENQ_FLAGS);
         u64::from(self.dsq_insert(w, c, a[0], id, slice, Some(vtime), flags)).into()
     }
 
@@ -81,13 +80,14 @@ impl Kernel {
         &mut self,
         w: &mut W,
         c: CpuId,
-        task: u64,
+        ea: u64,
         id: DsqId,
         slice_ns: u64,
         vtime: Option<u64>,
         enq_flags: u64,
     ) -> bool {
-        let Some(task) = self.task_at(Ea(task)) else {
+        let ea = Ea(ea);
+        let Some(task) = self.task_at(ea) else {
             self.error(c, "called with NULL task".into());
             return false;
         };
@@ -97,7 +97,6 @@ impl Kernel {
             return false;
         }
         let Some(mut flags) = self.vet_enq_flags(c, id, enq_flags) else { return false };
-        let ea = self.tasks[task].ea;
         let slice_at = ea.offset(field::SCX_SLICE);
         let slice_ns = if slice_ns != 0 { slice_ns } else { w.u64_at(slice_at).max(1) };
         w.put(slice_at, &slice_ns.to_le_bytes());
@@ -249,7 +248,7 @@ impl Kernel {
         };
         match queue {
             Some(queue) => {
-                let ps = self.lines.read_queue_ps(queue, c);
+                let ps = self.lines.read_queue_ps(queue, self.cpus.holder());
                 self.charge_ps(c, ps);
                 u64::from(self.queues.table.queue(queue).len())
             }
@@ -289,7 +288,7 @@ impl Kernel {
             return 0;
         };
         debug_assert_eq!(self.queues.kind(queue), QueueKind::User);
-        let ps = self.lines.read_queue_ps(queue, c);
+        let ps = self.lines.read_queue_ps(queue, self.cpus.holder());
         self.charge_ps(c, ps);
         self.queues.table.queue(queue).first().map_or(0, |task| self.tasks[task].ea.0)
     }

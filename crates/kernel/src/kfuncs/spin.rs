@@ -28,7 +28,7 @@ impl Kernel {
             self.note_spin(c, lock);
         }
         self.charge_ns(c, taken.at.since(at).as_ns());
-        self.this_cpu().set_spin(Some(lock));
+        self.this_cpu().takes_spin(lock);
         0.into()
     }
 
@@ -54,7 +54,7 @@ impl Kernel {
         let at = self.moment();
         self.spins.release(lock, at);
         self.sync_released(c, Sync::Spin(lock.0));
-        self.this_cpu().set_spin(None);
+        self.this_cpu().releases_spin();
         0.into()
     }
 

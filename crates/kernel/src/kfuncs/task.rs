@@ -14,49 +14,59 @@ impl Kernel {
     /// The task whose `task_struct` begins at `at`; kfunc pointers are checked by type.
     #[inline]
     pub(crate) fn task_at(&self, at: Ea) -> Option<TaskId> {
-        let offset = at.0.checked_sub(self.task_base.0)?;
-        let number = offset / TASK_STRIDE;
-        let exact = offset.is_multiple_of(TASK_STRIDE);
-        (exact && number < self.tasks.len() as u64).then_some(TaskId(number as u32))
+        let number = at.0.wrapping_sub(self.task_base.0) / TASK_STRIDE;
+        (self.tasks.numbered(number)?.ea == at).then_some(TaskId(number as u32))
     }
 
-    pub(super) fn serve_task<W: World>(&mut self, w: &mut W, f: F, a: &[u64; 5]) -> Served {
+    /// Writes a field of the `task_struct` that is the first argument; the answer is whether it is one.
+    #[inline(never)]
+    pub(super) fn write_task<W: World>(&self, w: &mut W, a: &[u64; 5], field: u64) -> Served {
+        let at = Ea(a[0]);
+        let is_task = self.task_at(at).is_some();
+        if is_task {
+            w.put(at.offset(field), &a[1].to_le_bytes());
+        }
+        u64::from(is_task).into()
+    }
+
+    pub(super) fn task_cpu(&self, a: &[u64; 5]) -> Served {
+        match self.task_at(Ea(a[0])) {
+            Some(task) => u64::from(self.tasks[task].cpu.0).into(),
+            None => self.idle_task_at(a[0]).unwrap_or(0).into(),
+        }
+    }
+
+    pub(super) fn serve_task(&self, f: F, a: &[u64; 5]) -> Served {
         if f == F::TaskFromPid {
             return self.task_from_pid(a[0] as i32).0.into();
         }
         let Some(task) = self.task_at(Ea(a[0])) else { return self.serve_idle_task(f, a[0]) };
         match f {
-            F::TaskCpu => u64::from(self.tasks[task].cpu.0).into(),
             F::TaskCid => self.cid_or_errno(self.tasks[task].cpu).into(),
             F::TaskRunning => u64::from(self.tasks[task].on_cpu).into(),
             F::TaskAcquire => a[0].into(),
-            F::TaskSetSlice => {
-                self.set_slice(w, task, a[1]);
-                1.into()
-            }
-            F::TaskSetVtime => {
-                self.set_vtime(w, task, a[1]);
-                1.into()
-            }
             _ => 0.into(),
         }
     }
 
     /// The few functions that make sense for an idle task.
     fn serve_idle_task(&self, f: F, at: u64) -> Served {
-        let base = self.idle_task_ea(CpuId(0)).0;
-        let number = at.wrapping_sub(base) / TASK_STRIDE;
-        if number >= self.cpus.len() as u64 {
-            return 0.into();
-        }
+        let Some(number) = self.idle_task_at(at) else { return 0.into() };
         let cpu = &self.cpus[CpuId(number as u32)];
         match f {
-            F::TaskCpu => number.into(),
             F::TaskCid => self.cid_or_errno(CpuId(number as u32)).into(),
             F::TaskRunning => u64::from(cpu.is_idle()).into(),
             F::TaskAcquire => at.into(),
             _ => 0.into(),
         }
+    }
+
+    /// The CPU whose idle task this is.
+    #[inline(never)]
+    fn idle_task_at(&self, at: u64) -> Option<u64> {
+        let base = self.idle_task_ea(CpuId(0)).0;
+        let number = at.wrapping_sub(base) / TASK_STRIDE;
+        (number < self.cpus.len() as u64).then_some(number)
     }
 
     /// Pids are given out in the order of tasks.

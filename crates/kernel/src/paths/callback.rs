@@ -117,7 +117,9 @@ impl<E: Engine> Sim<E> {
 
     #[cold]
     fn failed(&mut self, c: CpuId, fault: &Fault, usage: Usage) {
-        let place = self.k.this_cpu().callback.place;
+        let callback = &mut self.k.this_cpu().callback;
+        callback.reply = None;
+        let place = callback.place;
         self.k.end_callback(c, usage);
         self.k.this_cpu().returned = 0;
         match place {

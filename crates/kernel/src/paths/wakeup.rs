@@ -5,20 +5,44 @@ use crate::paths::sim::Sim;
 use crate::state::bpf::functions::F;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
-use crate::state::kernel::SPIN_NS;
+use crate::state::kernel::{Kernel, SPIN_NS};
+use crate::state::mirror::{mirror_queued, selected_cpu};
 use crate::state::scx::events::ScxEvent;
 use crate::state::task::State;
-use keel_abi::bpf::Engine;
+use keel_abi::bpf::{Ea, Engine, World};
 use keel_abi::scx::{Op, enq, wake};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::event::Chooser;
 use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Wake`]: `select_task_rq()`. A task that is only about to block stays runnable
-    /// (`ttwu_runnable()`), and one that isn't blocked is left alone. If it is still being switched out,
-    /// the waker waits for that (`smp_cond_load_acquire(&p->on_cpu)`).
+    /// [`Frame::Wake`]: `select_task_rq()`.
     pub(crate) fn wake(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        let t = self.k.task(task);
+        let is_asleep = t.state == State::New || t.state == State::Blocked && !t.waking;
+        if !is_asleep || t.on_cpu || t.busy {
+            return self.wake_rarely(c, task, flags, waker);
+        }
+        t.busy = true;
+        let (prev, cpu, ea) = (t.wake_cpu, t.cpu, t.ea);
+        let is_asked = t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0;
+        self.k.tell_wakes(c, waker, task, flags);
+        let touched_ps = self.k.lines.write_task_ps(task, self.k.cpus.holder());
+        self.k.charge_ps(c, self.k.machine.costs.wakeup_ns * 1000 + touched_ps);
+        if is_asked && self.k.has(Op::SelectCpu) && !self.k.cpus[cpu].bypassing {
+            let args = [ea.0, self.k.cpu_argument(prev), flags];
+            let selected = Frame::WakeSelected { task, flags, waker };
+            return self.call(c, Op::SelectCpu, (task, &args), selected, |sim| {
+                sim.wake_selected(c, task, flags, waker)
+            });
+        }
+        self.wake_by_default(c, task, flags, waker);
+    }
+
+    /// A task that is only about to block stays runnable (`ttwu_runnable()`), and one that isn't blocked is left alone.
+    /// If it is still being switched out, the waker waits for that (`smp_cond_load_acquire(&p->on_cpu)`).
+    #[inline(never)]
+    fn wake_rarely(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let t = self.k.task(task);
         match t.state {
             State::Blocked if t.waking => return,
@@ -29,46 +53,38 @@ impl<E: Engine> Sim<E> {
             }
             State::Runnable | State::Exiting | State::Dead => return,
         }
-        if t.on_cpu || t.busy {
-            let (cpu, leaves) = (t.cpu, t.on_cpu && !t.busy);
-            if leaves && self.k.queues_wakeup(c, task, cpu, flags) {
-                self.k.tell_wakes(c, waker, task, flags);
-                return self.k.queue_wakeup(c, task, cpu, waker);
-            }
-            return self.look_again(c, SPIN_NS, Frame::Wake { task, flags, waker });
+        let (cpu, leaves) = (t.cpu, t.on_cpu && !t.busy);
+        if leaves && self.k.queues_wakeup(c, task, cpu, flags) {
+            self.k.tell_wakes(c, waker, task, flags);
+            return self.k.queue_wakeup(c, task, cpu, waker);
         }
-        t.busy = true;
-        self.k.tell_wakes(c, waker, task, flags);
-        let wakeup_ns = self.k.machine.costs.wakeup_ns;
-        self.k.charge_ns(c, wakeup_ns);
-        let touched_ps = self.k.lines.write_task_ps(task, c);
-        self.k.charge_ps(c, touched_ps);
+        self.look_again(c, SPIN_NS, Frame::Wake { task, flags, waker });
+    }
+
+    /// A CPU is chosen without the scheduler.
+    #[inline(never)]
+    fn wake_by_default(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let t = &self.k.tasks[task];
-        let (prev, ea) = (t.wake_cpu, t.ea);
-        if t.nr_allowed == 1 || t.migration_disabled > 0 {
+        let prev = t.wake_cpu;
+        let (chosen, by) = if t.nr_allowed == 1 || t.migration_disabled > 0 {
             let only = if t.is_pinned { t.cpu } else { t.cpus.lowest().expect("a task has a CPU") };
-            self.place(c, task, only, flags, waker, Chooser::OnlyOne);
+            (only, Chooser::OnlyOne)
         } else if t.class != SchedClass::Ext {
             let chosen = match t.class {
                 SchedClass::Fair if let Some(cpu) = self.k.sleeps_in(task) => cpu,
                 SchedClass::Fair => self.k.select_fair(c, task, prev, flags),
                 _ => self.k.select_rt(c, task, prev, flags),
             };
-            self.place(c, task, chosen, flags, waker, Chooser::Default);
-        } else if self.k.has(Op::SelectCpu) && !self.k.cpus[t.cpu].bypassing {
-            let args = [ea.0, self.k.cpu_argument(prev), flags];
-            let selected = Frame::WakeSelected { task, flags, waker };
-            self.call(c, Op::SelectCpu, (task, &args), selected, |sim| {
-                sim.wake_selected(c, task, flags, waker)
-            });
+            (chosen, Chooser::Default)
         } else {
             if self.k.cpus[t.cpu].bypassing {
                 self.k.scx.events.count(ScxEvent::BypassDispatch);
             }
             let chosen = self.default_cpu(c, task, flags, prev);
             self.k.mirror_selected(self.vm.world(), task, chosen.0 as i32);
-            self.place(c, task, chosen, flags, waker, Chooser::Default);
-        }
+            (chosen, Chooser::Default)
+        };
+        self.place(c, task, chosen, flags, waker, by);
     }
 
     /// The kernel's own choice: an idle CPU, and then the task goes directly to its local queue;
@@ -91,34 +107,50 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::WakeSelected`]: did the scheduler choose a valid CPU that the task may use?
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.answered_cpu(c, answer);
         self.k.mirror_selected(self.vm.world(), task, answer);
-        let prev = self.k.tasks[task].wake_cpu;
-        let chosen = match u32::try_from(answer).ok().filter(|&n| n < self.k.cpus.len() as u32) {
-            Some(cpu) => CpuId(cpu),
-            None => {
-                self.k.error(c, format!("invalid CPU {answer} from ops.select_cpu()"));
-                prev
-            }
+        // A negative answer is no CPU either.
+        let chosen = match (answer as u32 as usize) < self.k.cpus.len() {
+            true => CpuId(answer as u32),
+            false => self.no_cpu_selected(c, task, answer),
         };
         self.place(c, task, chosen, flags, waker, Chooser::SelectCpu);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn no_cpu_selected(&mut self, c: CpuId, task: TaskId, answer: i32) -> CpuId {
+        self.k.error(c, format!("invalid CPU {answer} from ops.select_cpu()"));
+        self.k.tasks[task].wake_cpu
     }
 
     /// Places the task on the chosen CPU; if that isn't allowed, the kernel chooses itself.
     #[inline(always)]
     fn place(&mut self, c: CpuId, task: TaskId, chosen: CpuId, flags: u64, waker: TaskId, by: Chooser) {
-        let (target, by) = match self.k.may_use(task, chosen) {
-            true => (chosen, by),
-            false if !self.k.has_cpu(task) => return self.place_widened(c, task, flags, waker),
-            false => (self.k.fallback_cpu(task), Chooser::Fallback),
-        };
-        let prev = self.k.tasks[task].wake_cpu;
-        let idle = self.k.cpus[target].is_idle();
-        self.k.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen: target, by, idle });
-        if self.k.queues_wakeup(c, task, target, flags) {
+        if !self.k.may_use(task, chosen) {
+            return self.place_elsewhere(c, task, flags, waker);
+        }
+        self.k.tell_placed(c, task, chosen, by);
+        self.lock_for_wakeup(c, task, chosen, flags, waker);
+    }
+
+    /// The task may not use the CPU that was chosen.
+    #[inline(never)]
+    fn place_elsewhere(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        if !self.k.has_cpu(task) {
+            return self.place_widened(c, task, flags, waker);
+        }
+        let target = self.k.fallback_cpu(task);
+        self.k.tell_placed(c, task, target, Chooser::Fallback);
+        self.lock_for_wakeup(c, task, target, flags, waker);
+    }
+
+    #[inline(always)]
+    fn lock_for_wakeup(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
+        if target != c && self.k.queues_wakeup(c, task, target, flags) {
             return self.k.queue_wakeup(c, task, target, waker);
         }
         let lock = Frame::WakeLock { task, target, flags, waker };
@@ -129,22 +161,17 @@ impl<E: Engine> Sim<E> {
     #[cold]
     fn place_widened(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         self.k.widen(self.vm.world(), task);
-        let (prev, target) = (self.k.tasks[task].wake_cpu, self.k.fallback_cpu(task));
-        let idle = self.k.cpus[target].is_idle();
-        self.k.tell(
-            Class::DECISIONS,
-            c,
-            What::Placed { task, prev, chosen: target, by: Chooser::Fallback, idle },
-        );
+        let target = self.k.fallback_cpu(task);
+        self.k.tell_placed(c, task, target, Chooser::Fallback);
         self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
         self.tell_cpumask(c, task);
     }
 
     /// [`Frame::WakeLock`].
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn wake_lock(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
         if self.k.is_leaving(c, task, target) {
-            return self.place(c, task, target, flags, waker, Chooser::Fallback);
+            return self.place_elsewhere(c, task, flags, waker);
         }
         if !self.k.lock_rq(c, target) {
             return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
@@ -154,6 +181,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::WakeActivate`]: `ttwu_do_activate()` under the target's lock.
+    #[inline(always)]
     pub(crate) fn wake_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
         let t = self.k.task(task);
         t.state = State::Runnable;
@@ -164,7 +192,7 @@ impl<E: Engine> Sim<E> {
         t.wake_cpu = target;
         let is_fork = flags & wake::FORK != 0;
         let placed = t.nr_allowed > 1 && t.migration_disabled == 0 && flags != queued_wakeup::FLAGS;
-        let class = t.class;
+        let (class, ea) = (t.class, t.ea);
         if moved {
             self.k.mirror_cpu(self.vm.world(), task);
         }
@@ -174,36 +202,59 @@ impl<E: Engine> Sim<E> {
             self.k.counters.wakeups += 1;
             self.k.tell(Class::CORE, c, What::Wakeup { task, target, waker });
         }
-        let enq_flags = match (is_fork, placed) {
-            (true, _) => 0,
-            (false, true) => enq::WAKEUP | enq::CPU_SELECTED,
-            (false, false) => enq::WAKEUP,
-        };
         if class != SchedClass::Ext {
-            let cpu = self.k.cpu(target);
-            cpu.lock.defers = true;
-            cpu.nr_running += 1;
-            self.k.enqueue_above(task, false, is_fork);
-            return self.k.this_cpu().stack.push(Frame::Woken { task, target });
+            return self.activate_above(task, target, is_fork);
         }
-        if enq_flags & enq::CPU_SELECTED != 0 && self.k.selected_cpu(self.vm.world(), task) != target.0 as i32
-        {
-            self.k.scx.events.count(ScxEvent::SelectCpuFallback);
+        let mut enq_flags = if is_fork { 0 } else { enq::WAKEUP };
+        if !is_fork && placed {
+            enq_flags |= enq::CPU_SELECTED;
+            if selected_cpu(self.vm.world(), ea) != target.0 as i32 {
+                self.k.scx.events.count(ScxEvent::SelectCpuFallback);
+            }
         }
         self.k.this_cpu().stack.push(Frame::Woken { task, target });
-        self.begin_enqueue(c, task, enq_flags);
+        self.k.joins_runqueue(self.vm.world(), task, target, ea);
+        if !self.k.has(Op::Runnable) && self.k.this_cpu().pauses.is_empty() {
+            // Nothing has taken time since this step began, so the CPU is still the first.
+            return self.enqueue(c, task, enq_flags);
+        }
+        self.runnable(c, task, ea, enq_flags);
+    }
+
+    /// The same, if that had to wait.
+    #[inline(never)]
+    pub(crate) fn wake_activate_later(
+        &mut self,
+        c: CpuId,
+        task: TaskId,
+        target: CpuId,
+        flags: u64,
+        waker: TaskId,
+    ) {
+        self.wake_activate(c, task, target, flags, waker);
+    }
+
+    /// `ttwu_do_activate()` for a task of a higher class than sched_ext's.
+    #[inline(never)]
+    fn activate_above(&mut self, task: TaskId, target: CpuId, is_new: bool) {
+        let cpu = self.k.cpu(target);
+        cpu.lock.defers = true;
+        cpu.nr_running += 1;
+        self.k.enqueue_above(task, false, is_new);
+        self.k.this_cpu().stack.push(Frame::Woken { task, target });
     }
 
     /// `enqueue_task_scx()` up to `ops.runnable`.
     #[inline(always)]
     pub(crate) fn begin_enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
         let (rq, ea) = (self.k.tasks[task].cpu, self.k.tasks[task].ea);
-        self.k.set_runnable(self.vm.world(), task);
-        self.k.task(task).queued = true;
-        let cpu = self.k.cpu(rq);
-        cpu.lock.defers = true;
-        cpu.nr_running += 1;
-        self.k.mirror_flags(self.vm.world(), task);
+        self.k.joins_runqueue(self.vm.world(), task, rq, ea);
+        self.runnable(c, task, ea, enq_flags);
+    }
+
+    /// `ops.runnable`, and then on.
+    #[inline(always)]
+    fn runnable(&mut self, c: CpuId, task: TaskId, ea: Ea, enq_flags: u64) {
         let enqueue = Frame::Enqueue { task, enq_flags };
         self.call(c, Op::Runnable, (task, &[ea.0, enq_flags]), enqueue, |sim| {
             sim.enqueue(c, task, enq_flags)
@@ -218,5 +269,25 @@ impl<E: Engine> Sim<E> {
             SchedClass::Rt => self.woken_rt(c, task, target),
             _ => self.finish_rq(c, target),
         }
+    }
+}
+
+impl Kernel {
+    /// One of the scheduler's tasks becomes one of the runqueue's.
+    #[inline(always)]
+    fn joins_runqueue<W: World>(&mut self, world: &mut W, task: TaskId, rq: CpuId, ea: Ea) {
+        let cpu = self.cpu(rq);
+        cpu.lock.defers = true;
+        cpu.nr_running += 1;
+        self.task(task).queued = true;
+        self.set_runnable(world, task);
+        mirror_queued(world, ea, true);
+    }
+
+    #[inline(always)]
+    fn tell_placed(&mut self, c: CpuId, task: TaskId, chosen: CpuId, by: Chooser) {
+        let prev = self.tasks[task].wake_cpu;
+        let idle = self.cpus[chosen].is_idle();
+        self.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen, by, idle });
     }
 }

@@ -11,7 +11,7 @@ use keel_trace::{Class, What};
 
 impl Kernel {
     /// Has the scheduler, which is exiting, already been disabled for this task, or was it never given the task?
-    #[inline]
+    #[inline(never)]
     pub(crate) fn has_left(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].member == crate::state::task::Member::No
     }
@@ -55,10 +55,7 @@ impl Kernel {
         let cpu = self.this_cpu();
         let Callback { op, subject, spin, res_spins, place, .. } = cpu.callback;
         let took = cpu.end_callback(usage, insn_ps);
-        match cpu.outer.pop() {
-            Some(outer) => cpu.callback = outer,
-            None => cpu.callback.in_progress = false,
-        }
+        cpu.callback = cpu.outer.pop().unwrap_or(Callback::NONE);
         if res_spins > 0 {
             self.res_spin_drop(c, res_spins);
         }

@@ -81,7 +81,7 @@ impl Kernel {
     /// `next` gets the CPU, and leaves the queue that it is in.
     #[inline(always)]
     fn put_next_on(&mut self, c: CpuId, next: TaskId) {
-        let touched_ps = self.lines.write_task_ps(next, c);
+        let touched_ps = self.lines.write_task_ps(next, self.cpus.holder());
         let cpu = &mut *self.cpus.this_cpu;
         cpu.spent_ps += touched_ps;
         let t = &mut self.tasks[next];

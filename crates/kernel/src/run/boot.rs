@@ -13,6 +13,7 @@ use crate::state::event::EventQueue;
 use crate::state::fair::Fair;
 use crate::state::hooks::Hooks;
 use crate::state::idle::IdleMasks;
+use crate::state::jiffies::Jiffies;
 use crate::state::kernel::{Counters, Kernel};
 use crate::state::layout::TASK_STRIDE;
 use crate::state::log::Log;
@@ -61,7 +62,9 @@ impl Kernel {
         });
         refuse(&scheduler)?;
         let topology = &setup.machine.topology;
-        let cpus = Cpus::new(siblings(topology).into_iter());
+        let tick = Span::from_ns(1_000_000_000 / u64::from(setup.machine.hz));
+        let lines = KernelLines::new(topology, setup.machine.lines);
+        let cpus = Cpus::new(siblings(topology), lines.transfers());
         let task_base = world.reserve(TASK_STRIDE * (MAX_TASKS + u64::from(topology.cpus())));
         let task_base = task_base.ok_or(SetupError::NoRoom(MAX_TASKS))?;
         let sessions = Sessions::new(world).ok_or(SetupError::NoRoom(MAX_TASKS))?;
@@ -74,7 +77,7 @@ impl Kernel {
             queues: Queues::new(topology),
             idle: IdleMasks::new(topology),
             fair: Fair::new(topology, setup.fair, setup.seed),
-            lines: KernelLines::new(topology, setup.machine.lines),
+            lines,
             bus: Bus::new(topology, &setup.machine.costs),
             scx: Scx::new(&scheduler),
             objects: Objects::new(&setup.workload, &setup.machine),
@@ -102,7 +105,8 @@ impl Kernel {
             seed: setup.seed,
             task_base,
             next_pid: FIRST_PID,
-            tick: Span::from_ns(1_000_000_000 / u64::from(setup.machine.hz)),
+            tick,
+            jiffies: Jiffies::new(tick),
             has_groups_or_policies: has_groups_or_policies(&setup.workload),
             turns: match setup.machine.costs.turn_ns {
                 0 => None,

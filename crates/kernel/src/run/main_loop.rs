@@ -190,7 +190,7 @@ impl<E: Engine> Sim<E> {
 
     /// How the scheduler ended, if it has.
     pub fn exit(&self) -> Option<&Exit> {
-        self.k.exit.as_ref()
+        self.k.exit.as_deref()
     }
 
     /// Which callback's call ended the scheduler, and its place in the object:

@@ -17,6 +17,7 @@ use crate::state::pauses::Pauses;
 use crate::state::rt::queue::RtQueue;
 use crate::state::rt::server::ClassServer;
 use keel_abi::bpf::{Ea, Origin, Usage};
+use keel_abi::lines::Holder;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
 use std::collections::VecDeque;
@@ -103,7 +104,7 @@ impl Irq {
 /// A callback in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Callback {
-    /// If false, nothing else here has a meaning.
+    /// If false, there is none, and what a callback rarely has is as in [`Callback::NONE`].
     pub(crate) in_progress: bool,
     pub(crate) op: Op,
     /// The task that it is called for, or [`TaskId::IDLE`].
@@ -236,6 +237,12 @@ impl Callback {
         call: 0,
     };
 
+    /// Is there none, nor anything that one has left?
+    fn is_at_rest(&self) -> bool {
+        let Self { in_progress, reply, spin, res_spins, place, is_plain, .. } = *self;
+        !in_progress && reply.is_none() && spin.is_none() && res_spins == 0 && place == Place::Op && is_plain
+    }
+
     /// Under a BPF lock no other CPU runs first.
     #[inline]
     pub(crate) fn lets_others_past(&self) -> bool {
@@ -325,6 +332,8 @@ impl Default for RqLock {
 /// A CPU.
 #[derive(Debug)]
 pub(crate) struct Cpu {
+    /// How it takes cache lines.
+    pub(crate) holder: Holder,
     /// Its own clock, in the kernel.
     pub(crate) clock: Instant,
     /// Costs not yet on the clock, in picoseconds.
@@ -422,8 +431,9 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    pub(crate) fn new(siblings: CpuSet) -> Self {
+    pub(crate) fn new(siblings: CpuSet, holder: Holder) -> Self {
         Self {
+            holder,
             clock: Instant::ZERO,
             spent_ps: 0,
             waited_ps: 0,
@@ -481,29 +491,29 @@ impl Cpu {
         self.nr_running - self.rt.nr_throttled() - self.fair.limbo()
     }
 
-    /// A callback begins, which is charged this much for its entry.
+    /// A callback begins, which is charged this much for its entry. What is not set here is as in [`Callback::NONE`].
     #[inline(always)]
     pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
-        let direct_subject = match op {
+        let began = self.clock;
+        let callback = &mut self.callback;
+        debug_assert!(callback.is_at_rest(), "a callback leaves nothing behind");
+        callback.in_progress = true;
+        callback.op = op;
+        callback.subject = subject;
+        callback.began = began;
+        callback.charged_ps = entry_ps;
+        callback.direct_subject = match op {
             Op::SelectCpu | Op::Enqueue => DirectSubject::Task(subject),
             _ => DirectSubject::None,
         };
-        self.callback = Callback {
-            in_progress: true,
-            op,
-            subject,
-            began: self.clock,
-            charged_ps: entry_ps,
-            direct_subject,
-            ..Callback::NONE
-        };
+        callback.call = 0;
     }
 
     /// The same within the one in progress.
     #[cold]
     #[inline(never)]
     pub(crate) fn nest_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
-        self.outer.push(self.callback);
+        self.outer.push(std::mem::replace(&mut self.callback, Callback::NONE));
         self.begin_callback(op, subject, entry_ps);
         self.callback.is_plain = false;
     }
@@ -515,10 +525,17 @@ impl Cpu {
         self.callback.is_plain = false;
     }
 
-    /// The callback takes or releases a `bpf_spin_lock`.
+    /// The callback takes a `bpf_spin_lock`.
     #[inline]
-    pub(crate) fn set_spin(&mut self, lock: Option<Ea>) {
-        self.callback.spin = lock;
+    pub(crate) fn takes_spin(&mut self, lock: Ea) {
+        self.callback.spin = Some(lock);
+        self.callback.is_plain = false;
+    }
+
+    /// The callback releases its `bpf_spin_lock`.
+    #[inline]
+    pub(crate) fn releases_spin(&mut self) {
+        self.callback.spin = None;
         self.note_plain();
     }
 
@@ -546,7 +563,8 @@ impl Cpu {
         let total_ps =
             usage.insns * insn_ps + usage.stall_ps + charged_ps + std::mem::take(&mut self.spent_ps);
         self.clock = self.clock.max(after_ps(began, total_ps));
-        self.clock.since(began)
+        // A callback can't end before it began.
+        Span::from_ns(self.clock.as_ns() - began.as_ns())
     }
 
     /// Is its idle task on the CPU?

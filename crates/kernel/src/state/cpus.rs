@@ -4,6 +4,7 @@
 //! index, no bounds check, one load.
 
 use crate::state::cpu::Cpu;
+use keel_abi::lines::{Holder, Transfers};
 use keel_abi::{CpuId, CpuSet};
 use std::mem::swap;
 
@@ -22,11 +23,13 @@ pub(crate) struct Cpus {
 }
 
 impl Cpus {
-    /// CPUs with these siblings; the first of them runs. There must be one.
-    pub(crate) fn new(siblings: impl Iterator<Item = CpuSet>) -> Self {
-        let all = siblings.map(|siblings| Box::new(Cpu::new(siblings)));
-        let mut cpus =
-            Self { this_cpu: Box::new(Cpu::new(CpuSet::default())), running: CpuId(0), all: all.collect() };
+    /// CPUs with these siblings, which take cache lines so; the first of them runs. There must be one.
+    pub(crate) fn new(siblings: Vec<CpuSet>, transfers: &Transfers) -> Self {
+        let holders = (0..).map(|cpu| transfers.holder(CpuId(cpu)));
+        let all = siblings.into_iter().zip(holders);
+        let all = all.map(|(siblings, holder)| Box::new(Cpu::new(siblings, holder))).collect();
+        let stand_in = Box::new(Cpu::new(CpuSet::default(), transfers.holder(CpuId(0))));
+        let mut cpus = Self { this_cpu: stand_in, running: CpuId(0), all };
         swap(&mut cpus.this_cpu, &mut cpus.all[0]);
         cpus
     }
@@ -56,6 +59,12 @@ impl Cpus {
     pub(crate) fn this_and(&mut self, other: CpuId) -> (&mut Cpu, &mut Cpu) {
         debug_assert!(!self.is_running(other), "the place of the CPU that runs has a stand-in");
         (&mut self.this_cpu, &mut self.all[other.index()])
+    }
+
+    /// How the CPU that runs takes cache lines.
+    #[inline]
+    pub(crate) fn holder(&self) -> &Holder {
+        &self.this_cpu.holder
     }
 
     /// Is `cpu` the one that runs?

@@ -17,6 +17,7 @@ use crate::state::exit::Exit;
 use crate::state::fair::Fair;
 use crate::state::hooks::Hooks;
 use crate::state::idle::IdleMasks;
+use crate::state::jiffies::Jiffies;
 use crate::state::log::Log;
 use crate::state::machine::Machine;
 use crate::state::noise::NoiseState;
@@ -111,7 +112,8 @@ pub(crate) struct Kernel {
     pub(crate) timers: Timers,
     pub(crate) out: Out,
     pub(crate) counters: Counters,
-    pub(crate) exit: Option<Exit>,
+    /// How the scheduler ended, if it has. Boxed, because nearly every step checks whether it is there.
+    pub(crate) exit: Option<Box<Exit>>,
     /// The caller of the kernel function that ended the scheduler, if there was one.
     pub(crate) blamed: Option<Caller>,
     /// Tasks of the workload whose creation waits until the scheduler is enabled.
@@ -137,6 +139,7 @@ pub(crate) struct Kernel {
     pub(crate) task_base: Ea,
     pub(crate) next_pid: u32,
     pub(crate) tick: Span,
+    pub(crate) jiffies: Jiffies,
     /// The workload has cgroups or policies.
     pub(crate) has_groups_or_policies: bool,
     /// Whose turn it is, if an emulator executes one CPU after the other.
@@ -241,7 +244,7 @@ impl Kernel {
         if !me.lock.is_free(me.clock) {
             return self.lock_busy_rq(c, c);
         }
-        let lock_ps = self.lock_rq_ps(c, c);
+        let lock_ps = self.lock_rq_ps(c);
         let me = &mut *self.cpus.this_cpu;
         me.spent_ps += lock_ps;
         me.lock.take(c, me.moment());
@@ -254,7 +257,7 @@ impl Kernel {
     /// Takes a runqueue's lock that nobody has.
     #[inline(always)]
     fn take_rq(&mut self, c: CpuId, rq: CpuId) {
-        let lock_ps = self.lock_rq_ps(c, rq);
+        let lock_ps = self.lock_rq_ps(rq);
         let me = &mut *self.cpus.this_cpu;
         me.spent_ps += lock_ps;
         let since = me.moment();
@@ -266,8 +269,8 @@ impl Kernel {
 
     /// What it costs to take a free runqueue's lock, with its line.
     #[inline(always)]
-    fn lock_rq_ps(&mut self, c: CpuId, rq: CpuId) -> u64 {
-        self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, c)
+    fn lock_rq_ps(&mut self, rq: CpuId) -> u64 {
+        self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, self.cpus.holder())
     }
 
     #[cold]
@@ -331,7 +334,7 @@ impl Kernel {
         if !other.lock.is_free(me.clock) && self.has_or_awaits_rq(c, rq) {
             return self.work_under_own_lock(c, rq, work_ps);
         }
-        let lock_ps = self.lock_rq_ps(c, rq);
+        let lock_ps = self.lock_rq_ps(rq);
         let (me, other) = self.cpus.this_and(rq);
         me.spent_ps += lock_ps;
         let since = me.moment();
@@ -418,7 +421,7 @@ impl Kernel {
         lock.holder = lock.waiters.pop_front();
         let Some(next) = lock.holder else { return };
         let others = lock.waiters.len() as u64;
-        let line_ns = self.lines.write_runqueue_ps(rq, next).div_ceil(1000);
+        let line_ns = self.lines.write_runqueue_ps(rq, &self.cpus[next].holder).div_ceil(1000);
         let handover = self.machine.costs.handover(others) + Span::from_ns(line_ns);
         let waiter = &mut self.cpus[next];
         let resumes = waiter.clock.max(at) + handover;
@@ -503,7 +506,7 @@ impl Kernel {
     /// Ends the scheduler; only the first call counts (`scx_claim_exit()`).
     pub(crate) fn end_scheduler(&mut self, c: CpuId, kind: ExitKind, code: i64, message: String) {
         if self.exit.is_none() {
-            self.exit = Some(Exit { kind, code, message, cpu: c, at: self.now });
+            self.exit = Some(Box::new(Exit { kind, code, message, cpu: c, at: self.now }));
             self.tell_cpus_of_end(true);
         }
     }

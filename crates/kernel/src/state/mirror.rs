@@ -8,7 +8,7 @@ use crate::state::layout::task as field;
 use crate::state::mask::write_mask;
 use crate::state::task::Task;
 use keel_abi::TaskId;
-use keel_abi::bpf::World;
+use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ent;
 
 /// The first task's `p->scx.tid`; no task has 0.
@@ -31,6 +31,20 @@ const MAX_RT_PRIO: i32 = 100;
 
 /// The nice value 0 among the kernel's priorities.
 const DEFAULT_PRIO: i32 = 120;
+
+/// Writes into the `p->scx.flags` of a `task_struct` whether the task is queued.
+#[inline]
+pub(crate) fn mirror_queued<W: World>(world: &mut W, task: Ea, queued: bool) {
+    let at = task.offset(field::SCX_FLAGS);
+    let flags = (world.u32_at(at) & !ent::QUEUED) | if queued { ent::QUEUED } else { 0 };
+    world.put(at, &flags.to_le_bytes());
+}
+
+/// The CPU that was last chosen for the task of a `task_struct`.
+#[inline]
+pub(crate) fn selected_cpu<W: World>(world: &W, task: Ea) -> i32 {
+    world.u32_at(task.offset(field::SCX_SELECTED_CPU)) as i32
+}
 
 impl Kernel {
     /// Writes the whole `task_struct` of a new task.
@@ -155,9 +169,9 @@ impl Kernel {
     }
 
     #[inline]
-    pub(crate) fn mirror_runnable_at<W: World>(&self, world: &mut W, task: TaskId) {
+    pub(crate) fn mirror_runnable_at<W: World>(&mut self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
-        let jiffies = (t.runnable_at + self.uptime).as_ns() / self.tick.as_ns();
+        let jiffies = self.jiffies.at(t.runnable_at + self.uptime);
         world.put(t.ea.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
     }
 
@@ -165,11 +179,6 @@ impl Kernel {
     #[inline]
     pub(crate) fn mirror_selected<W: World>(&self, world: &mut W, task: TaskId, answer: i32) {
         world.put(self.tasks[task].ea.offset(field::SCX_SELECTED_CPU), &answer.to_le_bytes());
-    }
-
-    /// The CPU that was last chosen for the task.
-    pub(crate) fn selected_cpu<W: World>(&self, world: &W, task: TaskId) -> i32 {
-        world.bytes::<4>(self.tasks[task].ea.offset(field::SCX_SELECTED_CPU)).map_or(0, i32::from_le_bytes)
     }
 
     /// Writes policy, priority and class as BPF sees them.
@@ -193,9 +202,7 @@ impl Task {
     /// `p->scx.flags`.
     #[inline]
     pub(crate) fn mirror_flags<W: World>(&self, world: &mut W) {
-        let at = self.ea.offset(field::SCX_FLAGS);
-        let flags = (world.u32_at(at) & !ent::QUEUED) | if self.queued { ent::QUEUED } else { 0 };
-        world.put(at, &flags.to_le_bytes());
+        mirror_queued(world, self.ea, self.queued);
     }
 
     /// `p->sched_info`: one of the scheduler's tasks gets its CPU (`sched_info_arrive()`). The kernel writes it right

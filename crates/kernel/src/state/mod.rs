@@ -23,6 +23,7 @@ pub(crate) mod frequency;
 pub(crate) mod hooks;
 pub mod idle;
 pub(crate) mod inbox;
+pub(crate) mod jiffies;
 pub(crate) mod kernel;
 pub mod layout;
 pub(crate) mod locks;

@@ -244,6 +244,12 @@ impl Tasks {
         self.0.get(task.index())
     }
 
+    /// The task with this number, if there is one.
+    #[inline]
+    pub(crate) fn numbered(&self, number: u64) -> Option<&Task> {
+        self.0.get(number as usize)
+    }
+
     pub(crate) fn ids(&self) -> impl Iterator<Item = TaskId> + use<> {
         (0..self.0.len() as u32).map(TaskId)
     }

@@ -11,7 +11,7 @@ use keel_abi::{CpuId, Span, TaskId};
 impl Kernel {
     /// Charges an atomic instruction on the word.
     pub(super) fn charge_word(&mut self, c: CpuId, futex: u32) {
-        let line_ps = self.lines.write_futex_ps(futex, c, self.moment());
+        let line_ps = self.lines.write_futex_ps(futex, self.cpus.holder(), self.moment());
         self.charge_ps(c, self.machine.costs.lock_acquire_ns * 1000 + line_ps);
     }
 
@@ -19,9 +19,10 @@ impl Kernel {
     /// reads the word again and, with priority inheritance, the owner.
     pub(super) fn charge_waiting(&mut self, c: CpuId, futex: u32, owner: Option<TaskId>) {
         self.lock_bucket(c, futex);
-        let mut ps = self.lines.read_futex_ps(futex, c, self.moment());
+        let mut ps = self.lines.read_futex_ps(futex, self.cpus.holder(), self.moment());
         if let Some(owner) = owner {
-            ps += self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_task_ps(owner, c);
+            ps += self.machine.costs.lock_acquire_ns * 1000
+                + self.lines.write_task_ps(owner, self.cpus.holder());
         }
         self.charge_ps(c, ps);
         self.unlock_bucket(futex);
@@ -32,7 +33,7 @@ impl Kernel {
     pub(super) fn charge_waking(&mut self, c: CpuId, futex: u32, woken: impl Iterator<Item = TaskId>) {
         self.lock_bucket(c, futex);
         for task in woken {
-            let line_ps = self.lines.write_task_ps(task, c);
+            let line_ps = self.lines.write_task_ps(task, self.cpus.holder());
             self.charge_ps(c, line_ps);
             self.not_own_ps += line_ps;
         }
@@ -41,7 +42,7 @@ impl Kernel {
 
     fn lock_bucket(&mut self, c: CpuId, futex: u32) {
         let now = self.moment();
-        let line_ps = self.lines.write_bucket_ps(futex, c);
+        let line_ps = self.lines.write_bucket_ps(futex, self.cpus.holder());
         let lock = &mut self.objects.buckets.locks[futex as usize];
         let taken =
             lock.acquire(now, c, &self.machine.costs, line_ps).expect("it is given back in the same step");

@@ -56,7 +56,7 @@ impl<E: Engine> Sim<E> {
             }
             budget.distribute(&mut below.local);
             let (has_time, cpu) = (below.local.left_ns > 0, below.cpu);
-            let touched_ps = self.k.lines.read_runqueue_ps(cpu, c);
+            let touched_ps = self.k.lines.read_runqueue_ps(cpu, self.k.cpus.holder());
             self.k.charge_ps(c, touched_ps);
             match has_time {
                 true if cpu == c => own = Some(slot),

@@ -44,7 +44,7 @@ impl<E: Engine> Sim<E> {
         }
         self.k.cpu(rq).lock.defers = true;
         self.k.task(task).busy = true;
-        let touched_ps = self.k.lines.write_task_ps(task, c);
+        let touched_ps = self.k.lines.write_task_ps(task, self.k.cpus.holder());
         self.k.charge_ps(c, touched_ps);
         self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Adjusted { task, rq, depth }));
         self.make_urgent(c, task, Urgency { policy, boost });

@@ -12,32 +12,35 @@ use keel_trace::{Class, What};
 impl<E: Engine> Sim<E> {
     /// [`Frame::Enqueue`]: the cases of `do_enqueue_task()` in their order.
     pub(crate) fn enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
-        let rq = self.k.tasks[task].cpu;
         let world = self.vm.world();
         if self.k.scx.knows_immed && std::mem::take(&mut self.k.task(task).immed) {
             self.k.mirror_scx_bits(world, task, ent::IMMED, 0);
         }
+        let rq = self.k.tasks[task].cpu;
         match self.k.way_of(task) {
-            Way::Local(why) => {
-                why.into_iter().for_each(|event| self.k.scx.events.count(event));
-                self.k.counters.kernel_inserts += 1;
-                self.k.refill_slice(world, task);
-                self.k.task(task).direct = None;
-                self.k.insert_local(world, c, rq, task, enq_flags);
-            }
-            Way::Global => {
-                self.k.counters.kernel_inserts += 1;
-                self.k.refill_slice(world, task);
-                self.k.task(task).direct = None;
-                let node = self.k.machine.topology.place(rq).node;
-                let queue = self.k.queues.global(node);
-                self.k.insert(world, c, queue, task, enq_flags);
-            }
-            Way::Direct => self.k.direct_dispatch(world, c, task, enq_flags),
             Way::Ask => self.ask(c, rq, task, enq_flags),
+            Way::Direct => self.k.direct_dispatch(world, c, task, enq_flags),
+            way => self.enqueue_itself(c, rq, task, enq_flags, way),
         }
     }
 
+    /// The kernel itself puts the task into a queue.
+    #[inline(never)]
+    fn enqueue_itself(&mut self, c: CpuId, rq: CpuId, task: TaskId, enq_flags: u64, way: Way) {
+        let world = self.vm.world();
+        self.k.counters.kernel_inserts += 1;
+        self.k.refill_slice(world, task);
+        self.k.task(task).direct = None;
+        if let Way::Local(why) = way {
+            why.into_iter().for_each(|event| self.k.scx.events.count(event));
+            return self.k.insert_local(world, c, rq, task, enq_flags);
+        }
+        let node = self.k.machine.topology.place(rq).node;
+        let queue = self.k.queues.global(node);
+        self.k.insert(world, c, queue, task, enq_flags);
+    }
+
+    #[inline(always)]
     fn ask(&mut self, c: CpuId, rq: CpuId, task: TaskId, enq_flags: u64) {
         let cpu = self.k.cpu(rq);
         cpu.qseq += 1;

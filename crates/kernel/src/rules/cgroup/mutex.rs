@@ -28,7 +28,7 @@ impl Kernel {
             waited => waited + self.machine.costs.handover(0),
         };
         self.counters.lock_wait += waited;
-        let line_ps = self.lines.write_lock_ps(CGROUP_MUTEX, c);
+        let line_ps = self.lines.write_lock_ps(CGROUP_MUTEX, self.cpus.holder());
         self.charge_ps(c, (waited.as_ns() + self.machine.costs.lock_acquire_ns) * 1000 + line_ps);
         let since = self.moment();
         self.cgroups.mutex.since = since;
@@ -46,7 +46,7 @@ impl Kernel {
         mutex.holder = mutex.waiters.pop_front();
         let Some(next) = mutex.holder else { return };
         let others = mutex.waiters.len() as u64;
-        let line_ns = self.lines.write_lock_ps(CGROUP_MUTEX, next).div_ceil(1000);
+        let line_ns = self.lines.write_lock_ps(CGROUP_MUTEX, &self.cpus[next].holder).div_ceil(1000);
         let handover = self.machine.costs.handover(others) + Span::from_ns(line_ns);
         let waiter = &mut self.cpus[next];
         let resumes = waiter.clock.max(at) + handover;

@@ -52,7 +52,7 @@ impl Kernel {
 
     /// Charges `c` for one iteration on the runqueue of another CPU, which it reads.
     pub(super) fn look_at(&mut self, c: CpuId, cpu: CpuId, visit: Visit) {
-        let touched_ps = self.lines.read_runqueue_ps(cpu, c);
+        let touched_ps = self.lines.read_runqueue_ps(cpu, self.cpus.holder());
         self.charge_ps(c, touched_ps + visit.insns() * self.machine.costs.insn_ps);
         self.consider(cpu);
     }

@@ -21,7 +21,7 @@ impl Kernel {
         debug_assert!(t.migration_disabled == 0 && t.allows(to) && !t.on_cpu, "only who may move is moved");
         (t.cpu, t.wake_cpu) = (to, to);
         self.mirror_cpu(world, task);
-        let touched_ps = self.lines.write_task_ps(task, c);
+        let touched_ps = self.lines.write_task_ps(task, self.cpus.holder());
         let migration_ns = self.machine.costs.migration_ns;
         self.charge_ps(c, migration_ns * 1000 + touched_ps);
         self.tell(Class::CORE, c, What::Migrate { task, from, to });

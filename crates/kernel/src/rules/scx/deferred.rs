@@ -93,7 +93,8 @@ impl Kernel {
         t.mirror_cpu(world);
         self.cpu(from).nr_running -= 1;
         self.cpu(to).nr_running += 1;
-        let work_ps = self.machine.costs.migration_ns * 1000 + self.lines.write_task_ps(task, c);
+        let work_ps =
+            self.machine.costs.migration_ns * 1000 + self.lines.write_task_ps(task, self.cpus.holder());
         self.hold_rq(c, if from == c { to } else { from }, work_ps);
         self.tell(Class::CORE, c, What::Migrate { task, from, to });
     }

@@ -30,7 +30,7 @@ impl Kernel {
         match self.queues.table.queue(queue).first() {
             Some(first) => self.consume_from(world, c, (queue, first), enq_flags),
             None => {
-                let look_ps = self.lines.read_queue_ps(queue, c);
+                let look_ps = self.lines.read_queue_ps(queue, self.cpus.holder());
                 self.charge_ps(c, look_ps);
                 false
             }
@@ -46,7 +46,7 @@ impl Kernel {
         (queue, task): (QueueId, TaskId),
         enq_flags: u64,
     ) -> bool {
-        let (look_ps, lock_ps) = self.lines.read_and_write_queue_ps(queue, c);
+        let (look_ps, lock_ps) = self.lines.read_and_write_queue_ps(queue, self.cpus.holder());
         self.charge_ps(c, look_ps);
         let t = &mut self.tasks[task];
         if !may_come(t, c, self.cpus.this_cpu.online) {
@@ -54,7 +54,7 @@ impl Kernel {
         }
         let from = t.cpu;
         t.queue = None;
-        let (work_ps, shown) = self.unlink_first_ps(c, queue, task);
+        let (work_ps, shown) = self.unlink_first_ps(queue, task);
         self.hold_queue_at_hand(c, queue, (lock_ps, work_ps));
         self.note_left((queue, shown), task, from);
         if from != c {
@@ -76,7 +76,7 @@ impl Kernel {
         let mut work_ps = 0;
         let found = self.first_behind(c, queue, &mut work_ps);
         if let Some(task) = found {
-            work_ps += self.unlink_ps(c, queue, task);
+            work_ps += self.unlink_ps(queue, task);
         }
         self.hold_queue_at_hand(c, queue, (lock_ps, work_ps));
         let Some(task) = found else { return false };
@@ -93,10 +93,11 @@ impl Kernel {
     fn first_behind(&mut self, c: CpuId, queue: QueueId, ps: &mut u64) -> Option<TaskId> {
         let (tasks, online) = (&self.tasks, self.cpus.this_cpu.online);
         let (table, lines) = (&self.queues.table, &mut self.lines);
+        let by = self.cpus.holder();
         let dsq = table.queue(queue);
-        *ps += dsq.first().map_or(0, |first| lines.read_task_ps(first, c));
+        *ps += dsq.first().map_or(0, |first| lines.read_task_ps(first, by));
         dsq.first_behind_where(&table.links, |task| {
-            *ps += lines.read_task_ps(task, c);
+            *ps += lines.read_task_ps(task, by);
             may_come(&tasks[task], c, online)
         })
     }

@@ -2,12 +2,13 @@
 //! task that the scheduler held itself or in its own queue leaves for one of the kernel's queues, the scheduler is
 //! notified once (`task_leave_custody()`).
 
+use crate::rules::scx::slice::vtime;
 use crate::state::class::SchedClass;
 use crate::state::dsq::MixedModes;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
 use crate::state::task::OpsState;
-use keel_abi::bpf::World;
+use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::{Op, enq};
 use keel_abi::{CpuId, DsqId, TaskId};
 use keel_trace::{Class, What};
@@ -27,25 +28,27 @@ impl Kernel {
             return self.insert(world, c, queue, task, enq_flags);
         }
         let at_head = enq_flags & (enq::HEAD | enq::PREEMPT) != 0;
-        let mut ps = self.lines.write_queue_ps(queue, c);
-        ps += self.lines.write_task_ps(task, c);
+        self.enters_queue(task, queue, false);
+        let mut ps = self.lines.write_queue_ps(queue, self.cpus.holder());
+        ps += self.lines.write_task_ps(task, self.cpus.holder());
         let (dsq, links) = self.queues.table.queue_mut(queue);
         if let Some(beside) = if at_head { dsq.first() } else { dsq.last() } {
-            ps += self.lines.write_task_ps(beside, c);
+            ps += self.lines.write_task_ps(beside, self.cpus.holder());
         }
         let done = if at_head { dsq.push_head(links, task) } else { dsq.push_tail(links, task) };
         debug_assert_eq!(done, Ok(()), "a local queue is never ordered by vtime");
         let queued = What::Queued { task, dsq: dsq.id(), len: dsq.len() };
         self.charge_ps(c, ps);
-        self.enters_queue(task, queue, false);
         self.tell(Class::QUEUES, c, queued);
         self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
-    /// `task` is in `queue` now. If that is not `in_custody` of its scheduler, `task` leaves its custody.
+    /// `task` is in `queue` now. If that is not `in_custody` of its scheduler, `task` leaves its custody. Returns the
+    /// address of its `task_struct`.
     #[inline(always)]
-    fn enters_queue(&mut self, task: TaskId, queue: QueueId, in_custody: bool) {
+    fn enters_queue(&mut self, task: TaskId, queue: QueueId, in_custody: bool) -> Ea {
         let t = self.task(task);
+        let ea = t.ea;
         t.queue = Some(queue);
         t.direct = None;
         t.ops_state = OpsState::None;
@@ -53,6 +56,7 @@ impl Kernel {
         if was && !in_custody && self.has(Op::Dequeue) {
             self.owe_dequeue(task, 0);
         }
+        ea
     }
 
     /// `dispatch_enqueue()`.
@@ -64,16 +68,17 @@ impl Kernel {
         task: TaskId,
         enq_flags: u64,
     ) {
-        let kind = self.queues.kind(queue);
+        let is_own = self.queues.is_user(queue);
+        let ea = self.enters_queue(task, queue, is_own);
         let by_vtime = enq_flags & enq::DSQ_PRIQ != 0;
-        let is_refused = by_vtime && kind != QueueKind::User;
+        let is_refused = by_vtime && !is_own;
         if is_refused {
             self.lock_queue(c, queue);
             self.error(c, "cannot use vtime ordering for built-in DSQs".into());
         }
         let at_head = enq_flags & (enq::HEAD | enq::PREEMPT) != 0;
-        let work_ps = self.link_ps(c, queue, task, by_vtime, at_head);
-        let vtime = if by_vtime && !is_refused { Some(self.vtime(world, task)) } else { None };
+        let work_ps = self.link_ps(queue, task, by_vtime, at_head);
+        let vtime = if by_vtime && !is_refused { Some(vtime(world, ea)) } else { None };
         let (dsq, links) = self.queues.table.queue_mut(queue);
         let done = match vtime {
             Some(vtime) => dsq.push_vtime(links, task, vtime),
@@ -86,9 +91,8 @@ impl Kernel {
         } else {
             self.hold_queue(c, queue, work_ps);
         }
-        self.enters_queue(task, queue, kind == QueueKind::User);
         self.tell(Class::QUEUES, c, What::Queued { task, dsq: id, len });
-        let QueueKind::Local(rq) = kind else { return };
+        let QueueKind::Local(rq) = self.queues.kind(queue) else { return };
         if enq_flags & enq::IMMED != 0 || self.scx.knows_immed && self.tasks[task].immed {
             self.count_immed(world, c, rq, task, enq_flags);
         }

@@ -5,17 +5,19 @@
 //! unlock, so the lock is held by reservation ([`crate::state::cost::lock`]): for as long as the work under it costs.
 
 use crate::state::cost::lock::VirtualLock;
+use crate::state::cpu::after_ps;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
 use keel_abi::clocks::Sync;
-use keel_abi::{CpuId, DsqId, Span, TaskId};
+use keel_abi::lines::whole_ns;
+use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
 use keel_trace::Lock;
 
 impl Kernel {
     /// Takes the queue's cache line, and its lock if it has its own; waits as long as others hold it.
     #[inline]
     pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) {
-        let line_ps = self.lines.write_queue_ps(queue, c);
+        let line_ps = self.lines.write_queue_ps(queue, self.cpus.holder());
         match self.queues.kind(queue) {
             QueueKind::Local(_) => self.charge_ps(c, line_ps),
             QueueKind::Global | QueueKind::User => self.take_queue_lock(c, queue, line_ps),
@@ -26,7 +28,7 @@ impl Kernel {
     /// [`Kernel::unlock_queue`] in one.
     #[inline(always)]
     pub(crate) fn hold_queue(&mut self, c: CpuId, queue: QueueId, work_ps: u64) {
-        let line_ps = self.lines.write_queue_ps(queue, c);
+        let line_ps = self.lines.write_queue_ps(queue, self.cpus.holder());
         self.hold_queue_at_hand(c, queue, (line_ps, work_ps));
     }
 
@@ -42,10 +44,10 @@ impl Kernel {
             && self.waits.is_none()
             && self.clocks.is_none()
         {
-            let took_ns = self.machine.costs.lock_acquire_ns + line_ps.div_ceil(1000);
+            let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
             let cpu = &mut self.cpus.this_cpu;
             cpu.spent_ps += took_ns * 1000 + work_ps;
-            lock.pass(now + Span::from_ns(took_ns), cpu.clock + Span::from_ns(cpu.spent_ps / 1000));
+            lock.pass(Instant::from_ns(now.as_ns() + took_ns), after_ps(cpu.clock, cpu.spent_ps));
             return;
         }
         self.take_queue_lock(c, queue, line_ps);
@@ -109,24 +111,17 @@ impl Kernel {
     /// What the lines cost that linking `task` into a queue touches (`dispatch_enqueue()`): the task itself and its
     /// neighbours. For an insert by vtime it reads the path down the tree, whose last two nodes are the neighbours.
     #[inline(always)]
-    pub(crate) fn link_ps(
-        &mut self,
-        c: CpuId,
-        queue: QueueId,
-        task: TaskId,
-        by_vtime: bool,
-        at_head: bool,
-    ) -> u64 {
-        let mut ps = self.lines.write_task_ps(task, c);
+    pub(crate) fn link_ps(&mut self, queue: QueueId, task: TaskId, by_vtime: bool, at_head: bool) -> u64 {
+        let mut ps = self.lines.write_task_ps(task, self.cpus.holder());
         let dsq = self.queues.table.queue(queue);
         if !by_vtime {
             let beside = if at_head { dsq.first() } else { dsq.last() };
-            return ps + beside.map_or(0, |task| self.lines.write_task_ps(task, c));
+            return ps + beside.map_or(0, |task| self.lines.write_task_ps(task, self.cpus.holder()));
         }
         for (level, other) in dsq.way_down().enumerate() {
             ps += match level {
-                0 | 1 => self.lines.write_task_ps(other, c),
-                _ => self.lines.read_task_ps(other, c),
+                0 | 1 => self.lines.write_task_ps(other, self.cpus.holder()),
+                _ => self.lines.read_task_ps(other, self.cpus.holder()),
             };
         }
         ps
@@ -135,29 +130,29 @@ impl Kernel {
     /// Takes `task` out of `queue` (`task_unlink_from_dsq()`). Returns what the lines cost that this touches: the task
     /// itself and its neighbours. [`Kernel::left_queue`] is to follow.
     #[inline(always)]
-    pub(crate) fn unlink_ps(&mut self, c: CpuId, queue: QueueId, task: TaskId) -> u64 {
-        let mut ps = self.lines.write_task_ps(task, c);
+    pub(crate) fn unlink_ps(&mut self, queue: QueueId, task: TaskId) -> u64 {
+        let mut ps = self.lines.write_task_ps(task, self.cpus.holder());
         let (dsq, links) = self.queues.table.queue_mut(queue);
         let [before, behind] = dsq.neighbours(links, task);
         if let Some(before) = before {
-            ps += self.lines.write_task_ps(before, c);
+            ps += self.lines.write_task_ps(before, self.cpus.holder());
         }
         if let Some(behind) = behind {
-            ps += self.lines.write_task_ps(behind, c);
+            ps += self.lines.write_task_ps(behind, self.cpus.holder());
         }
         dsq.take_out(links, task);
         self.task(task).queue = None;
         ps
     }
 
-    /// The same for the first task of `queue`, which `c` reads before, and whose own note of its queue the caller clears.
-    /// Also returns what the queue shows then.
+    /// The same for the first task of `queue`, which the CPU reads before that. The caller clears the task's own note of its
+    /// queue. Also returns what the queue shows then.
     #[inline(always)]
-    pub(crate) fn unlink_first_ps(&mut self, c: CpuId, queue: QueueId, first: TaskId) -> (u64, (DsqId, u32)) {
-        let mut ps = self.lines.read_and_write_task_ps(first, c);
+    pub(crate) fn unlink_first_ps(&mut self, queue: QueueId, first: TaskId) -> (u64, (DsqId, u32)) {
+        let mut ps = self.lines.read_and_write_task_ps(first, self.cpus.holder());
         let (dsq, links) = self.queues.table.queue_mut(queue);
         if let Some(behind) = dsq.neighbour_of_first(links, first) {
-            ps += self.lines.write_task_ps(behind, c);
+            ps += self.lines.write_task_ps(behind, self.cpus.holder());
         }
         dsq.take_first(links, first);
         (ps, dsq.shown())
@@ -165,7 +160,7 @@ impl Kernel {
 
     /// The same, charged, with all that follows.
     pub(crate) fn unlink(&mut self, c: CpuId, queue: QueueId, task: TaskId) {
-        let ps = self.unlink_ps(c, queue, task);
+        let ps = self.unlink_ps(queue, task);
         self.charge_ps(c, ps);
         self.left_queue(queue, task, self.tasks[task].cpu);
     }

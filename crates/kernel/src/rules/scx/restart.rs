@@ -21,7 +21,7 @@ impl Kernel {
     /// Returns whether the scheduler that has exited will restart.
     pub(crate) fn comes_again(&mut self) -> bool {
         if self.again.by_program {
-            self.again.awaited = self.exit.as_ref().is_some_and(wants_restart);
+            self.again.awaited = self.exit.as_deref().is_some_and(wants_restart);
             return self.again.awaited;
         }
         let now = self.now;

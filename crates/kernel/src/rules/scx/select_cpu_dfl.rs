@@ -3,14 +3,15 @@
 //!
 //! [`crate::state::idle`] has the masks and searches them; the masks as BPF sees them are written here.
 
-use crate::state::idle::{IdleMask, SelectCpu, Touched};
+use crate::state::cpu::after_ps;
+use crate::state::idle::{IdleMask, SelectCpu, Touched, has};
 use crate::state::kernel::Kernel;
 use crate::state::mask::write_mask;
 use crate::state::task::State;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::lines::LINE_BYTES;
 use keel_abi::scx::wake;
-use keel_abi::{CpuId, Span, TaskId};
+use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
     /// Marks `c` idle or busy, if the kernel keeps track (`update_builtin_idle()`).
@@ -31,11 +32,7 @@ impl Kernel {
         match self.idle.take_first_line() {
             Some((false, false)) => {}
             Some((true, true)) if self.scx.idle_masks.is_none() && !self.idle.per_node() => {
-                let cpu = &self.cpus.this_cpu;
-                let (clock, spent_ps) = (cpu.clock, cpu.spent_ps);
-                let moment = |more_ps: u64| clock + Span::from_ns((spent_ps + more_ps) / 1000);
-                let ps = self.lines.read_and_write_idle_ps(c, moment);
-                self.charge_ps(c, ps);
+                self.charge_read_and_write();
             }
             Some((read, written)) => {
                 if read {
@@ -81,14 +78,14 @@ impl Kernel {
     #[inline]
     fn charge_idle_read(&mut self, c: CpuId, mask: IdleMask, line: u32) {
         let now = self.moment();
-        let ps = self.lines.read_idle_ps(mask, line, c, now);
+        let ps = self.lines.read_idle_ps(mask, line, self.cpus.holder(), now);
         self.charge_ps(c, ps);
     }
 
     #[inline]
     fn charge_idle_write<W: World>(&mut self, world: &mut W, c: CpuId, mask: IdleMask, line: u32) {
         let now = self.moment();
-        let mut ps = self.lines.write_idle_ps(mask, line, c, now);
+        let mut ps = self.lines.write_idle_ps(mask, line, self.cpus.holder(), now);
         if self.scx.idle_masks.is_some() || self.idle.per_node() {
             ps = ps.max(self.write_shown_ps(world, c, mask, line));
         }
@@ -161,6 +158,39 @@ impl Kernel {
         if !self.scx.tracks_idle {
             return None;
         }
+        if self.idle.finds_none(wake_flags) && self.scx.idle_masks.is_none() {
+            let t = &self.tasks[task];
+            if t.nr_allowed > 1 && t.migration_disabled == 0 {
+                // It tries to claim the last CPU, and then searches.
+                match t.allows(prev) && allowed.is_none_or(|allowed| has(allowed, prev)) {
+                    true => self.charge_read_and_write(),
+                    false => self.charge_idle_read(c, IdleMask::Cpus, 0),
+                }
+                return None;
+            }
+        }
+        self.select_among_idle(world, c, task, prev, wake_flags, (allowed, pick))
+    }
+
+    /// Charges for reading the first line of the idle CPUs' mask and then changing a bit of it.
+    #[inline(never)]
+    fn charge_read_and_write(&mut self) {
+        let cpu = &mut *self.cpus.this_cpu;
+        let (clock, spent_ps) = (cpu.clock, cpu.spent_ps);
+        let moment = |more_ps: u64| after_ps(clock, spent_ps + more_ps);
+        cpu.spent_ps += self.lines.read_and_write_idle_ps(&cpu.holder, moment);
+    }
+
+    #[inline(never)]
+    fn select_among_idle<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        task: TaskId,
+        prev: CpuId,
+        wake_flags: u64,
+        (allowed, pick): (Option<&[u64]>, u64),
+    ) -> Option<CpuId> {
         // Only a waker that is about to sleep matters.
         let (waker_queue_empty, waker_exits) = match wake_flags & wake::SYNC {
             0 => (false, false),
@@ -198,7 +228,7 @@ impl Kernel {
 
     /// May `task` use `cpu` now (`is_cpu_allowed()`)? A migration-disabled section lasts until its end, even if the CPU
     /// is about to go offline.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
         let t = &self.tasks[task];
         match t.migration_disabled > 0 {
@@ -209,10 +239,14 @@ impl Kernel {
 
     /// Has `cpu` gone offline since it was chosen for `task`? Not if `c` already has the runqueue's lock: then it was
     /// in time.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_leaving(&self, c: CpuId, task: TaskId, cpu: CpuId) -> bool {
-        let chosen = &self.cpus[cpu];
-        !chosen.online && chosen.lock.holder != Some(c) && !self.may_use(task, cpu)
+        !self.cpus[cpu].online && self.left_early(c, task, cpu)
+    }
+
+    #[inline(never)]
+    fn left_early(&self, c: CpuId, task: TaskId, cpu: CpuId) -> bool {
+        self.cpus[cpu].lock.holder != Some(c) && !self.may_use(task, cpu)
     }
 
     /// A CPU for a task that may not go where it was sent: one on its node, or else any (`select_fallback_rq()`).

@@ -4,9 +4,15 @@ use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
 use crate::state::layout::task as field;
 use crate::state::scx::events::ScxEvent;
-use keel_abi::bpf::World;
+use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::SLICE_INF;
 use keel_abi::{CpuId, Instant, TaskId};
+
+/// The vtime in a `task_struct`.
+#[inline]
+pub(crate) fn vtime<W: World>(world: &W, task: Ea) -> u64 {
+    world.u64_at(task.offset(field::SCX_DSQ_VTIME))
+}
 
 impl Kernel {
     /// The rest of the task's slice, in nanoseconds.
@@ -25,11 +31,6 @@ impl Kernel {
     pub(crate) fn refill_slice<W: World>(&mut self, world: &mut W, task: TaskId) {
         self.set_slice(world, task, self.scx.slice_dfl_ns);
         self.scx.events.count(ScxEvent::RefillSliceDfl);
-    }
-
-    #[inline]
-    pub(crate) fn vtime<W: World>(&self, world: &W, task: TaskId) -> u64 {
-        world.u64_at(self.tasks[task].ea.offset(field::SCX_DSQ_VTIME))
     }
 
     #[inline]

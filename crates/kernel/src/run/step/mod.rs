@@ -38,7 +38,7 @@ impl<E: Engine> Sim<E> {
             Frame::QueuedWakeup { task, waker } => self.queued_wakeup(c, task, waker),
             Frame::WakeLock { task, target, flags, waker } => self.wake_lock(c, task, target, flags, waker),
             Frame::WakeActivate { task, target, flags, waker } => {
-                self.wake_activate(c, task, target, flags, waker)
+                self.wake_activate_later(c, task, target, flags, waker)
             }
             Frame::Woken { task, target } => self.woken(c, task, target),
             Frame::Enqueue { task, enq_flags } => self.enqueue(c, task, enq_flags),

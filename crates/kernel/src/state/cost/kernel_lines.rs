@@ -2,14 +2,15 @@
 //!
 //! One line represents the hot part of each object: a CPU's runqueue, a dispatch queue, a task, a lock; the idle masks
 //! have one for each 512 CPUs, or one per node if they are per node. A function returns the cost of the access for the
-//! CPU `by` in picoseconds, and moves the line to where that access puts it.
+//! CPU `by` in picoseconds, and moves the line to where that access puts it. Nearly always that is the CPU at hand, so
+//! what has to be known of a CPU is computed once, and comes with it ([`Cpus::holder`](crate::state::cpus::Cpus)).
 
 use crate::state::cost::lock::LockUse;
 use crate::state::dsq::DsqHandle;
 use crate::state::idle::IdleMask;
 use crate::state::idle::touched::CPUS_PER_LINE;
 use keel_abi::crowd::Crowd;
-use keel_abi::lines::{InTransit, Line, LineCosts, LineUse, Transfers};
+use keel_abi::lines::{Holder, InTransit, Line, LineCosts, LineUse, Transfers};
 use keel_abi::{CpuId, Instant, NodeId, TaskId, Topology};
 
 /// The lines of all kernel objects.
@@ -18,17 +19,26 @@ pub struct KernelLines {
     transfers: Transfers,
     runqueues: Vec<Line>,
     queues: Vec<Line>,
+    /// None where tasks crowd each other.
     tasks: Vec<Line>,
-    crowd: Option<Crowd>,
+    crowded: Option<Crowded>,
     /// By [`IdleMask`]: the lines of the machine's mask, then those of the nodes' masks.
     idle: [Vec<AtomicLine>; 2],
-    idle_per_node: bool,
+    /// Where the lines in use begin: those of the machine's mask, or those of the nodes'.
+    idle_from: u32,
     /// Words of mutexes and conditions, by number.
     futexes: Vec<AtomicLine>,
     /// Their buckets in the kernel.
     buckets: Vec<Line>,
     locks: Vec<Line>,
     uses: Uses,
+}
+
+/// The lines of tasks where they crowd each other.
+#[derive(Clone, Debug)]
+struct Crowded {
+    crowd: Crowd,
+    tasks: Vec<Line>,
 }
 
 /// The costs of the lines of each kind of object.
@@ -48,7 +58,7 @@ impl KernelLines {
         let cpus = topology.cpus();
         let transfers = Transfers::new(topology.clone(), costs);
         Self {
-            crowd: transfers.crowd(),
+            crowded: transfers.crowd().map(|crowd| Crowded { crowd, tasks: Vec::new() }),
             transfers,
             runqueues: vec![Line::default(); cpus as usize],
             queues: Vec::new(),
@@ -56,7 +66,7 @@ impl KernelLines {
             idle: [(); 2].map(|()| {
                 vec![AtomicLine::default(); (cpus.div_ceil(CPUS_PER_LINE) + topology.nodes()) as usize]
             }),
-            idle_per_node: false,
+            idle_from: 0,
             futexes: Vec::new(),
             buckets: Vec::new(),
             locks: Vec::new(),
@@ -84,26 +94,25 @@ impl KernelLines {
 
     /// Allocates lines for `task`; this is optional.
     pub fn add_task(&mut self, task: TaskId) {
-        if task.index() >= self.tasks.len() {
-            self.tasks.resize(task.index() + 1, Line::default());
-        }
+        let tasks = self.crowded.as_mut().map_or(&mut self.tasks, |crowded| &mut crowded.tasks);
+        line(tasks, task.index());
     }
 
     /// Reads the runqueue of `rq`.
     #[inline]
-    pub fn read_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
+    pub fn read_runqueue_ps(&mut self, rq: CpuId, by: &Holder) -> u64 {
         self.transfers.read_counted_ps(&mut self.runqueues[rq.index()], by, &mut self.uses.runqueues)
     }
 
     /// Writes the runqueue of `rq`, including its lock.
     #[inline]
-    pub fn write_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
+    pub fn write_runqueue_ps(&mut self, rq: CpuId, by: &Holder) -> u64 {
         self.transfers.write_counted_ps(&mut self.runqueues[rq.index()], by, &mut self.uses.runqueues)
     }
 
     /// Reads a dispatch queue.
     #[inline]
-    pub fn read_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
+    pub fn read_queue_ps(&mut self, queue: DsqHandle, by: &Holder) -> u64 {
         match self.queues.get_mut(queue.index()) {
             Some(line) => self.transfers.read_counted_ps(line, by, &mut self.uses.queues),
             None => self.new_queue_ps(queue, by),
@@ -112,7 +121,7 @@ impl KernelLines {
 
     /// Writes a dispatch queue, including its lock.
     #[inline]
-    pub fn write_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
+    pub fn write_queue_ps(&mut self, queue: DsqHandle, by: &Holder) -> u64 {
         match self.queues.get_mut(queue.index()) {
             Some(line) => self.transfers.write_counted_ps(line, by, &mut self.uses.queues),
             None => self.new_queue_ps(queue, by),
@@ -121,7 +130,7 @@ impl KernelLines {
 
     /// Reads a dispatch queue and then writes it, including its lock: what each of them costs.
     #[inline]
-    pub(crate) fn read_and_write_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> (u64, u64) {
+    pub(crate) fn read_and_write_queue_ps(&mut self, queue: DsqHandle, by: &Holder) -> (u64, u64) {
         match self.queues.get_mut(queue.index()) {
             Some(line) => self.transfers.read_and_write_counted_ps(line, by, &mut self.uses.queues),
             None => (self.new_queue_ps(queue, by), 0),
@@ -131,82 +140,67 @@ impl KernelLines {
     /// Reads or writes a dispatch queue for the first time, which is the same.
     #[cold]
     #[inline(never)]
-    fn new_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
+    fn new_queue_ps(&mut self, queue: DsqHandle, by: &Holder) -> u64 {
         self.transfers.write_counted_ps(line(&mut self.queues, queue.index()), by, &mut self.uses.queues)
     }
 
     /// Reads a task.
     #[inline]
-    pub fn read_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
-        self.fetch_task(task, by);
+    pub fn read_task_ps(&mut self, task: TaskId, by: &Holder) -> u64 {
         match self.tasks.get_mut(task.index()) {
             Some(line) => self.transfers.read_counted_ps(line, by, &mut self.uses.tasks),
-            None => self.new_task_ps(task, by),
+            None => self.rare_task_ps(task, by, false),
         }
     }
 
     /// Writes a task.
     #[inline]
-    pub fn write_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
-        self.fetch_task(task, by);
+    pub fn write_task_ps(&mut self, task: TaskId, by: &Holder) -> u64 {
         match self.tasks.get_mut(task.index()) {
             Some(line) => self.transfers.write_counted_ps(line, by, &mut self.uses.tasks),
-            None => self.new_task_ps(task, by),
+            None => self.rare_task_ps(task, by, true),
         }
     }
 
     /// Reads a task and then writes it.
     #[inline]
-    pub(crate) fn read_and_write_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
-        self.fetch_task(task, by);
+    pub(crate) fn read_and_write_task_ps(&mut self, task: TaskId, by: &Holder) -> u64 {
         match self.tasks.get_mut(task.index()) {
             Some(line) => {
                 let (read_ps, write_ps) =
                     self.transfers.read_and_write_counted_ps(line, by, &mut self.uses.tasks);
                 read_ps + write_ps
             }
-            None => self.new_task_ps(task, by),
+            None => self.rare_task_ps(task, by, false) + self.rare_task_ps(task, by, true),
         }
     }
 
+    /// Reads or writes a task for the first time, which is the same, or one of a crowd.
     #[cold]
     #[inline(never)]
-    fn new_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
-        self.transfers.write_counted_ps(line(&mut self.tasks, task.index()), by, &mut self.uses.tasks)
-    }
-
-    /// `by` is about to touch a task: if it has to fetch the line, that may evict another task's.
-    #[inline(always)]
-    fn fetch_task(&mut self, task: TaskId, by: CpuId) {
-        if self.crowd.is_some() {
-            self.crowd_out(task, by);
-        }
-    }
-
-    #[cold]
-    fn crowd_out(&mut self, task: TaskId, by: CpuId) {
-        let Some(crowd) = &mut self.crowd else { return };
-        let (tasks, me) = (&mut self.tasks, self.transfers.key(by).shared);
-        if line(tasks, task.index()).sharers & me != 0 {
-            return;
-        }
-        let holds = |other: u32| tasks[other as usize].sharers & me != 0;
-        if let Some(gone) = crowd.fetched(by, crowd.set_of(task.0), task.0, holds) {
-            let gone = &mut tasks[gone as usize];
-            gone.sharers = self.transfers.holders().without(gone.sharers, by);
+    fn rare_task_ps(&mut self, task: TaskId, by: &Holder, writes: bool) -> u64 {
+        let (transfers, uses) = (&self.transfers, &mut self.uses.tasks);
+        let Some(crowded) = &mut self.crowded else {
+            return transfers.write_counted_ps(line(&mut self.tasks, task.index()), by, uses);
+        };
+        crowded.make_room(task, transfers, by);
+        let line = &mut crowded.tasks[task.index()];
+        match writes {
+            true => transfers.write_counted_ps(line, by, uses),
+            false => transfers.read_counted_ps(line, by, uses),
         }
     }
 
     /// Sets whether the idle masks are per node.
     pub fn set_idle_per_node(&mut self, per_node: bool) {
-        self.idle_per_node = per_node;
+        self.idle_from = if per_node { self.machine_idle_lines() } else { 0 };
     }
 
     /// Changes bits of a line of an idle mask at `now`. Lines are numbered as in
     /// [`Touched`](crate::state::idle::Touched). A CPU's own bit is changed by an atomic instruction, the bits of its
     /// core by plain ones (`cpumask_andnot()`), which do not queue.
     #[inline]
-    pub(crate) fn write_idle_ps(&mut self, mask: IdleMask, line: u32, by: CpuId, now: Instant) -> u64 {
+    pub(crate) fn write_idle_ps(&mut self, mask: IdleMask, line: u32, by: &Holder, now: Instant) -> u64 {
         let line = self.idle_line(line);
         let line = &mut self.idle[mask as usize][line];
         match mask {
@@ -217,15 +211,15 @@ impl KernelLines {
 
     /// Reads a line of an idle mask.
     #[inline]
-    pub(crate) fn read_idle_ps(&mut self, mask: IdleMask, line: u32, by: CpuId, now: Instant) -> u64 {
+    pub(crate) fn read_idle_ps(&mut self, mask: IdleMask, line: u32, by: &Holder, now: Instant) -> u64 {
         let line = self.idle_line(line);
         self.idle[mask as usize][line].read_ps(&self.transfers, by, now, &mut self.uses.idle)
     }
 
     /// Reads the first line of the mask of idle CPUs and then changes a bit of it. `moment` tells when the write is
     /// done, from the cost of the read.
-    #[inline]
-    pub(crate) fn read_and_write_idle_ps(&mut self, by: CpuId, moment: impl Fn(u64) -> Instant) -> u64 {
+    #[inline(always)]
+    pub(crate) fn read_and_write_idle_ps(&mut self, by: &Holder, moment: impl Fn(u64) -> Instant) -> u64 {
         let line = self.idle_line(0);
         let line = &mut self.idle[IdleMask::Cpus as usize][line];
         line.read_and_write_ps(&self.transfers, by, moment, &mut self.uses.idle)
@@ -233,11 +227,9 @@ impl KernelLines {
 
     #[inline]
     fn idle_line(&self, line: u32) -> usize {
-        let before = if self.idle_per_node { self.machine_idle_lines() } else { 0 };
-        (before + line) as usize
+        (self.idle_from + line) as usize
     }
 
-    #[inline(never)]
     fn machine_idle_lines(&self) -> u32 {
         self.transfers.topology().cpus().div_ceil(CPUS_PER_LINE)
     }
@@ -258,27 +250,42 @@ impl KernelLines {
     }
 
     /// Changes the word of a mutex or condition at `now`, by an atomic instruction.
-    pub fn write_futex_ps(&mut self, futex: u32, by: CpuId, now: Instant) -> u64 {
+    pub fn write_futex_ps(&mut self, futex: u32, by: &Holder, now: Instant) -> u64 {
         let word = at(&mut self.futexes, futex as usize);
         word.write_ps(&self.transfers, by, now, &mut self.uses.futexes)
     }
 
     /// Reads that word.
-    pub fn read_futex_ps(&mut self, futex: u32, by: CpuId, now: Instant) -> u64 {
+    pub fn read_futex_ps(&mut self, futex: u32, by: &Holder, now: Instant) -> u64 {
         let word = at(&mut self.futexes, futex as usize);
         word.read_ps(&self.transfers, by, now, &mut self.uses.futexes)
     }
 
     /// Writes its bucket in the kernel, including the lock.
-    pub fn write_bucket_ps(&mut self, futex: u32, by: CpuId) -> u64 {
+    pub fn write_bucket_ps(&mut self, futex: u32, by: &Holder) -> u64 {
         let bucket = line(&mut self.buckets, futex as usize);
         self.transfers.write_counted_ps(bucket, by, &mut self.uses.futexes)
     }
 
     /// Writes a standalone lock, by a dense number that the caller chooses.
     #[inline]
-    pub fn write_lock_ps(&mut self, lock: u32, by: CpuId) -> u64 {
+    pub fn write_lock_ps(&mut self, lock: u32, by: &Holder) -> u64 {
         self.transfers.write_counted_ps(line(&mut self.locks, lock as usize), by, &mut self.uses.locks)
+    }
+}
+
+impl Crowded {
+    /// `by` is about to touch a task: if it has to fetch the line, that may evict another task's.
+    fn make_room(&mut self, task: TaskId, transfers: &Transfers, by: &Holder) {
+        let (tasks, me) = (&mut self.tasks, by.key().shared);
+        if line(tasks, task.index()).sharers & me != 0 {
+            return;
+        }
+        let holds = |other: u32| tasks[other as usize].sharers & me != 0;
+        if let Some(gone) = self.crowd.fetched(by.cpu(), self.crowd.set_of(task.0), task.0, holds) {
+            let gone = &mut tasks[gone as usize];
+            gone.sharers = transfers.holders().without(gone.sharers, by.cpu());
+        }
     }
 }
 
@@ -293,8 +300,8 @@ struct AtomicLine {
 
 impl AtomicLine {
     #[inline]
-    fn write_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant, uses: &mut LineUse) -> u64 {
-        let transfer_ps = transfers.write_ps(&mut self.line, by);
+    fn write_ps(&mut self, transfers: &Transfers, by: &Holder, now: Instant, uses: &mut LineUse) -> u64 {
+        let transfer_ps = transfers.write_by_ps(&mut self.line, by);
         self.written_ps(transfer_ps, now, uses)
     }
 
@@ -309,11 +316,11 @@ impl AtomicLine {
         uses.count(price_ps)
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_and_write_ps(
         &mut self,
         transfers: &Transfers,
-        by: CpuId,
+        by: &Holder,
         moment: impl Fn(u64) -> Instant,
         uses: &mut LineUse,
     ) -> u64 {
@@ -328,8 +335,8 @@ impl AtomicLine {
 
     /// Waits for earlier writers, but delays no later ones.
     #[inline]
-    fn read_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant, uses: &mut LineUse) -> u64 {
-        let transfer_ps = transfers.read_ps(&mut self.line, by);
+    fn read_ps(&mut self, transfers: &Transfers, by: &Holder, now: Instant, uses: &mut LineUse) -> u64 {
+        let transfer_ps = transfers.read_by_ps(&mut self.line, by);
         self.shared_ps(transfer_ps, now, uses)
     }
 
@@ -371,8 +378,9 @@ mod tests {
         let mut lines = KernelLines::new(&Topology::regular(2, 1, 2, 1), costs);
         let (a, near, far) = (CpuId(0), CpuId(1), CpuId(2));
         lines.add_task(TaskId(3));
-        let mut check = |expected: [u64; 4], write: fn(&mut KernelLines, CpuId) -> u64| {
-            assert_eq!([a, a, near, far].map(|by| write(&mut lines, by)), expected);
+        let mut check = |expected: [u64; 4], write: fn(&mut KernelLines, &Holder) -> u64| {
+            let by = [a, a, near, far].map(|cpu| lines.transfers().holder(cpu));
+            assert_eq!(by.map(|by| write(&mut lines, &by)), expected);
         };
         check([70, 0, 20, 100], |l, by| l.write_task_ps(TaskId(3), by));
         check([70, 0, 20, 100], |l, by| l.write_queue_ps(DsqHandle(9), by));
@@ -391,7 +399,8 @@ mod tests {
             lines.set_idle_per_node(per_node);
             let write = |(cpu, ns)| {
                 let line = if per_node { cpu / 2 } else { 0 };
-                lines.write_idle_ps(IdleMask::Cpus, line, CpuId(cpu), Instant::from_ns(ns)) / 1000
+                let by = lines.transfers().holder(CpuId(cpu));
+                lines.write_idle_ps(IdleMask::Cpus, line, &by, Instant::from_ns(ns)) / 1000
             };
             assert_eq!([(0, 0), (1, 0), (2, 10), (0, 1000)].map(write), expected);
         };
@@ -403,8 +412,8 @@ mod tests {
     fn plain_changes_of_a_mask_do_not_wait_for_each_other() {
         let costs = LineCosts { llc_ps: 20_000, memory_ps: 70_000, ..LineCosts::default() };
         let mut lines = KernelLines::new(&Topology::regular(1, 1, 4, 1), costs);
-        let mut write =
-            |mask| [0, 1, 2].map(|cpu| lines.write_idle_ps(mask, 0, CpuId(cpu), Instant::ZERO) / 1000);
+        let by = [0, 1, 2].map(|cpu| lines.transfers().holder(CpuId(cpu)));
+        let mut write = |mask| by.map(|by| lines.write_idle_ps(mask, 0, &by, Instant::ZERO) / 1000);
         assert_eq!(write(IdleMask::Cpus), [70, 90, 110]);
         assert_eq!(write(IdleMask::Cores), [70, 20, 20]);
     }
@@ -414,11 +423,11 @@ mod tests {
         let costs = LineCosts { llc_ps: 20_000, memory_ps: 70_000, ..LineCosts::default() };
         let mut lines = KernelLines::new(&Topology::regular(1, 1, 4, 1), costs);
         let at = Instant::from_ns;
-        assert_eq!(lines.write_futex_ps(0, CpuId(0), at(0)), 70_000);
-        let read = |cpu| (cpu, 10);
-        let got = [read(1), read(2), (1, 100)].map(|(cpu, ns)| lines.read_futex_ps(0, CpuId(cpu), at(ns)));
+        let by = [0, 1, 2, 3].map(|cpu| lines.transfers().holder(CpuId(cpu)));
+        assert_eq!(lines.write_futex_ps(0, &by[0], at(0)), 70_000);
+        let got = [(1, 10), (2, 10), (1, 100)].map(|(cpu, ns)| lines.read_futex_ps(0, &by[cpu], at(ns)));
         assert_eq!(got, [80_000, 80_000, 0]);
-        assert_eq!(lines.write_futex_ps(0, CpuId(3), at(200)), 20_000);
+        assert_eq!(lines.write_futex_ps(0, &by[3], at(200)), 20_000);
     }
 
     #[test]
@@ -428,9 +437,10 @@ mod tests {
         let mut at_once = apart.clone();
         for (cpu, at_ps) in [(0, 0), (1, 10_900), (2, 20_000), (2, 30_000), (0, 900_000), (1, 901_999)] {
             let moment = |more_ps: u64| Instant::from_ns((at_ps + more_ps) / 1000);
-            let read_ps = apart.read_idle_ps(IdleMask::Cpus, 0, CpuId(cpu), moment(0));
-            let both_ps = read_ps + apart.write_idle_ps(IdleMask::Cpus, 0, CpuId(cpu), moment(read_ps));
-            assert_eq!(at_once.read_and_write_idle_ps(CpuId(cpu), moment), both_ps, "{cpu} at {at_ps}");
+            let by = apart.transfers().holder(CpuId(cpu));
+            let read_ps = apart.read_idle_ps(IdleMask::Cpus, 0, &by, moment(0));
+            let both_ps = read_ps + apart.write_idle_ps(IdleMask::Cpus, 0, &by, moment(read_ps));
+            assert_eq!(at_once.read_and_write_idle_ps(&by, moment), both_ps, "{cpu} at {at_ps}");
         }
         assert_eq!(at_once.uses(), apart.uses());
         assert_eq!(at_once.idle_uses().next(), apart.idle_uses().next());
@@ -441,7 +451,8 @@ mod tests {
         let check = |tasks_held, expected: [u64; 5]| {
             let costs = LineCosts { llc_ps: 20, memory_ps: 70, tasks_held, ..LineCosts::default() };
             let mut lines = KernelLines::new(&Topology::regular(1, 1, 2, 1), costs);
-            let touch = |(task, by)| lines.write_task_ps(TaskId(task), CpuId(by));
+            let by = [0, 1].map(|cpu| lines.transfers().holder(CpuId(cpu)));
+            let touch = |(task, cpu): (u32, usize)| lines.write_task_ps(TaskId(task), &by[cpu]);
             assert_eq!([(1, 0), (2, 0), (3, 0), (1, 0), (3, 1)].map(touch), expected, "{tasks_held}");
         };
         check(0, [70, 70, 70, 0, 20]);

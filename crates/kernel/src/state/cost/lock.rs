@@ -6,6 +6,7 @@
 
 use crate::state::cost::Costs;
 use keel_abi::bpf::Ea;
+use keel_abi::lines::whole_ns;
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, DsqId, Instant, NodeId, Span};
 use std::collections::VecDeque;
@@ -104,7 +105,7 @@ impl VirtualLock {
             return None;
         }
         self.holder = Some(cpu);
-        let took = Span::from_ns(costs.lock_acquire_ns + transfer_ps.div_ceil(1000));
+        let took = Span::from_ns(costs.lock_acquire_ns + whole_ns(transfer_ps));
         if self.free_at <= now {
             if !self.pending.is_empty() {
                 self.pending.clear();
@@ -144,7 +145,7 @@ impl VirtualLock {
         if !self.pending.is_empty() {
             self.pending.clear();
         }
-        let took = Span::from_ns(costs.lock_acquire_ns + line_ps.div_ceil(1000));
+        let took = Span::from_ns(costs.lock_acquire_ns + whole_ns(line_ps));
         self.since = now + took;
         self.uses.taken += 1;
         (took, Span::ZERO)

@@ -30,10 +30,11 @@ pub struct IdleMasks {
     /// For each CPU, where its last distributing search (`distribute_cpu_mask_prev`) ended.
     spread: Vec<u32>,
     per_node: bool,
-    changes: u64,
     touched: Touched,
     /// Each mask is in one line: nothing is per node, and there are few CPUs.
     one_line: bool,
+    /// There is only that line: no mask of cores either.
+    only_line: bool,
 }
 
 impl IdleMasks {
@@ -45,9 +46,9 @@ impl IdleMasks {
             cores: Mask::new(shape.words()),
             spread: vec![0; topology.cpus() as usize],
             per_node: false,
-            changes: 0,
             touched: Touched::default(),
             one_line: touched::fit_in_one_line(shape.words()),
+            only_line: touched::fit_in_one_line(shape.words()) && !shape.smt,
             shape,
         }
     }
@@ -57,6 +58,7 @@ impl IdleMasks {
     pub fn set_per_node(&mut self, per_node: bool) {
         self.per_node = per_node;
         self.one_line = !per_node && touched::fit_in_one_line(self.shape.words());
+        self.only_line = self.one_line && !self.shape.smt;
     }
 
     /// Are masks per node?
@@ -84,13 +86,11 @@ impl IdleMasks {
             self.cpus.set(word, bits);
             self.cores.set(word, bits);
         }
-        self.changes += 1;
     }
 
     /// Marks `cpu` idle or busy (`update_builtin_idle()`).
     #[inline]
     pub fn set_idle(&mut self, cpu: CpuId, idle: bool) {
-        self.changes += 1;
         self.note_written(IdleMask::Cpus, cpu);
         let (word, bit) = place(cpu);
         if idle {
@@ -144,7 +144,6 @@ impl IdleMasks {
                 self.cores.remove(part.word as usize, part.bits);
             }
         }
-        self.changes += 1;
         self.cpus.remove(word, bit)
     }
 
@@ -182,18 +181,19 @@ impl IdleMasks {
     pub fn online_words(&self) -> &[u64] {
         self.shape.online()
     }
-
-    /// A counter that grows whenever a word may have changed, for users that keep a copy.
-    #[inline]
-    pub const fn changes(&self) -> u64 {
-        self.changes
-    }
 }
 
 /// The word and bit of a CPU.
 #[inline]
 const fn place(cpu: CpuId) -> (usize, u64) {
     (cpu.index() / 64, 1 << (cpu.0 % 64))
+}
+
+/// Is a CPU in a set?
+#[inline]
+pub(crate) fn has(set: &[u64], cpu: CpuId) -> bool {
+    let (word, bit) = place(cpu);
+    word_of(set, word) & bit != 0
 }
 
 /// A word of a set; the set may end before it.

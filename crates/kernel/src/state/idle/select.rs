@@ -1,6 +1,6 @@
 //! The kernel's own choice of a CPU for a waking task (`scx_select_cpu_dfl()`).
 
-use crate::state::idle::{IdleMask, IdleMasks, place, word_of};
+use crate::state::idle::{IdleMask, IdleMasks, has, place, word_of};
 use keel_abi::CpuId;
 use keel_abi::scx::pick_idle::{CORE, IN_NODE};
 use keel_abi::scx::wake;
@@ -29,8 +29,7 @@ pub struct SelectCpu<'a> {
 impl SelectCpu<'_> {
     #[inline]
     fn may_use(&self, cpu: CpuId) -> bool {
-        let (word, bit) = place(cpu);
-        self.word(word) & bit != 0
+        has(self.cpus, cpu) && self.allowed.is_none_or(|allowed| has(allowed, cpu))
     }
 
     #[inline]
@@ -40,6 +39,13 @@ impl SelectCpu<'_> {
 }
 
 impl IdleMasks {
+    /// Is it certain that [`IdleMasks::select_cpu_dfl`] finds no CPU, and that it looks only at the one line of the
+    /// CPUs' mask?
+    #[inline]
+    pub(crate) fn finds_none(&self, wake_flags: u64) -> bool {
+        self.only_line && self.cpus.is_empty() && wake_flags & wake::SYNC == 0
+    }
+
     /// Claims and returns the idle CPU that the kernel would choose, if any. Not for tasks with one CPU: see
     /// [`IdleMasks::select_pinned`].
     #[inline]
@@ -124,10 +130,13 @@ impl IdleMasks {
         self.sibling(task).or_else(|| self.outwards(task, 0))
     }
 
+    #[inline]
     fn sibling(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
-        if !self.shape.smt {
-            return None;
-        }
+        if self.shape.smt { self.idle_sibling(task) } else { None }
+    }
+
+    #[inline(never)]
+    fn idle_sibling(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
         self.note_read(IdleMask::Cpus, task.prev);
         for i in 0..self.shape.core(task.prev).len() {
             let part = self.shape.core(task.prev)[i];

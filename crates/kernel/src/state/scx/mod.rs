@@ -13,7 +13,7 @@ use keel_abi::scx::{Op, ops_flags};
 use keel_abi::{Instant, NodeId, Span, scx};
 
 /// A scheduler's state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// No scheduler is loaded, and none will be: the fair class has every normal task.
     Absent,
@@ -137,8 +137,9 @@ impl Scx {
         self.needs_slow_path = old.needs_slow_path;
     }
 
+    #[inline]
     pub(crate) fn is_disabling(&self) -> bool {
-        matches!(self.phase, Phase::Disabling | Phase::Gone)
+        self.phase >= Phase::Disabling
     }
 
     pub(crate) fn is_gone(&self) -> bool {

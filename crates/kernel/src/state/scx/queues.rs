@@ -72,6 +72,12 @@ impl Queues {
         }
     }
 
+    /// Is it one of the scheduler's own?
+    #[inline]
+    pub(crate) fn is_user(&self, queue: QueueId) -> bool {
+        queue.0 >= self.cpus + self.nodes
+    }
+
     /// The CPU of a `LOCAL_ON` id, if the machine has it.
     #[inline]
     pub(crate) fn local_on(&self, id: DsqId) -> Option<CpuId> {
