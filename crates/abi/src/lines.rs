@@ -246,12 +246,7 @@ impl Transfers {
 
     /// The same, counted. What costs nothing needs no count.
     #[inline]
-    pub fn read_and_write_counted_ps(
-        &self,
-        line: &mut Line,
-        cpu: CpuId,
-        uses: &mut LineUse,
-    ) -> (u64, u64) {
+    pub fn read_and_write_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> (u64, u64) {
         let key = self.key(cpu);
         if line.sharers == key.alone {
             line.writer = cpu.0 as u16;

@@ -26,7 +26,11 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     fn is_plain_switch(&mut self, prev: TaskId, next: TaskId) -> bool {
         let k = &self.k;
-        if prev.is_idle() || next.is_idle() || prev == next || k.machine.costs.distinguishes_switches_to_idle() {
+        if prev.is_idle()
+            || next.is_idle()
+            || prev == next
+            || k.machine.costs.distinguishes_switches_to_idle()
+        {
             return false;
         }
         let t = &k.tasks[next];

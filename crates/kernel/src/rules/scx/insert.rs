@@ -176,7 +176,12 @@ impl Kernel {
 
     /// The same for a queue that is known to show this.
     #[inline(always)]
-    pub(crate) fn note_left(&mut self, (queue, (dsq, len)): (QueueId, (DsqId, u32)), task: TaskId, rq: CpuId) {
+    pub(crate) fn note_left(
+        &mut self,
+        (queue, (dsq, len)): (QueueId, (DsqId, u32)),
+        task: TaskId,
+        rq: CpuId,
+    ) {
         if self.scx.knows_immed {
             self.discount_immed(queue, task);
         }

@@ -32,12 +32,7 @@ impl Kernel {
 
     /// The same after the queue's line was taken, which cost `line_ps`.
     #[inline(always)]
-    pub(crate) fn hold_queue_at_hand(
-        &mut self,
-        c: CpuId,
-        queue: QueueId,
-        (line_ps, work_ps): (u64, u64),
-    ) {
+    pub(crate) fn hold_queue_at_hand(&mut self, c: CpuId, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
         if let QueueKind::Local(_) = self.queues.kind(queue) {
             return self.charge_ps(c, line_ps + work_ps);
         }
@@ -158,12 +153,7 @@ impl Kernel {
     /// The same for the first task of `queue`, which `c` reads before, and whose own note of its queue the caller clears.
     /// Also returns what the queue shows then.
     #[inline(always)]
-    pub(crate) fn unlink_first_ps(
-        &mut self,
-        c: CpuId,
-        queue: QueueId,
-        first: TaskId,
-    ) -> (u64, (DsqId, u32)) {
+    pub(crate) fn unlink_first_ps(&mut self, c: CpuId, queue: QueueId, first: TaskId) -> (u64, (DsqId, u32)) {
         let mut ps = self.lines.read_and_write_task_ps(first, c);
         let (dsq, links) = self.queues.table.queue_mut(queue);
         if let Some(behind) = dsq.neighbour_of_first(links, first) {
