@@ -483,8 +483,13 @@ mod tests {
         let both = |mut line: Line, cpu| {
             let mut other = line;
             let expected = (t.read_ps(&mut other, CpuId(cpu)), t.write_ps(&mut other, CpuId(cpu)));
+            let before = line;
             assert_eq!(t.read_and_write_ps(&mut line, &t.holder(CpuId(cpu))), expected);
             assert_eq!(line, other);
+            let (mut counted, mut uses) = (before, LineUse::default());
+            assert_eq!(t.read_and_write_counted_ps(&mut counted, &t.holder(CpuId(cpu)), &mut uses), expected);
+            let moves = [expected.0, expected.1].iter().filter(|&&ps| ps > 0).count() as u64;
+            assert_eq!((counted, uses), (other, LineUse { moves, stall_ps: expected.0 + expected.1 }));
         };
         (0..4).for_each(|cpu| both(line, cpu));
         (0..4).for_each(|cpu| both(Line::default(), cpu));

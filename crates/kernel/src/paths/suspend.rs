@@ -72,8 +72,15 @@ impl<E: Engine> Sim<E> {
             debug_assert!(self.k.stays_first(), "the step made nobody due");
             step(self);
         } else {
-            self.k.this_cpu().stack.push(frame);
+            self.leave(frame);
         }
+    }
+
+    /// Leaves a frame for the loop, which is rare here.
+    #[cold]
+    #[inline(never)]
+    fn leave(&mut self, frame: Frame) {
+        self.k.this_cpu().stack.push(frame);
     }
 
     /// Waits for a change by others: the step of `frame` checks for it every `ns`. While no other CPU comes first,

@@ -38,6 +38,7 @@ impl<E: Engine> Sim<E> {
         !k.tasks[prev].queued && t.class == SchedClass::Ext && self.vm.world().u64_at(slice_at) != 0
     }
 
+    /// The same in all other cases: a task that goes on, a CPU that goes idle or was, another class.
     #[inline(never)]
     fn switch_otherwise(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.charge_rest_of_schedule(c, prev, next);

@@ -49,7 +49,7 @@ impl Kernel {
     }
 
     /// The first task of `c`'s local queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first_local(&self, c: CpuId) -> Option<TaskId> {
         self.queues.table.queue(self.queues.local(c)).first()
     }

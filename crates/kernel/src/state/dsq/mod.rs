@@ -193,7 +193,7 @@ impl Dsq {
     }
 
     /// The first task.
-    #[inline]
+    #[inline(always)]
     pub fn first(&self) -> Option<TaskId> {
         self.fifo.first().or_else(|| self.heap.first())
     }
@@ -232,7 +232,7 @@ impl Dsq {
     #[inline]
     pub fn pop_first(&mut self, links: &mut Links) -> Option<TaskId> {
         let task = self.first()?;
-        self.remove(links, task);
+        self.take_first(links, task);
         Some(task)
     }
 
