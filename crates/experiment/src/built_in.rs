@@ -1,11 +1,11 @@
-//! The experiments that come along, from `experiments/`.
+//! The built-in experiments, from `experiments/`.
 
 include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 use crate::model::Experiment;
 use crate::read::read;
 
-/// Returns all of them, in the order of their names.
+/// Returns all of them, sorted by name.
 ///
 /// # Panics
 /// If one of the project's own files is wrong, which a test rules out.
