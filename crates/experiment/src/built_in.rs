@@ -5,10 +5,10 @@ include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 use crate::model::Experiment;
 use crate::read::read;
 
-/// Returns all built-in experiments, in the order of their names.
+/// Returns all of them, sorted by name.
 ///
 /// # Panics
-/// Panics if one of the project's own files is invalid, which a test rules out.
+/// If one of the project's own files is wrong, which a test rules out.
 pub fn all() -> Vec<Experiment> {
     let read = |(file, text): &(&str, &str)| read(file, text).unwrap_or_else(|e| panic!("{e}"));
     let mut all: Vec<Experiment> = FILES.iter().map(read).collect();

@@ -16,7 +16,7 @@ pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Fa
         Failure::input(match Path::new(given).is_dir() {
             true => format!("no program '{shown}': it is a folder"),
             false => {
-                format!("no program '{shown}': no such file can be executed, and PATH has none of this name")
+                format!("no program '{shown}': it is neither an executable file nor a command in PATH")
             }
         })
     })?;

@@ -65,7 +65,7 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
 fn leave_out(name: &str, object: &mut Object, program: &str) -> Result<(), LabError> {
     let unknown = || {
         LabError::BadInput(format!(
-            "{name}: the recipe leaves out program {program}, which the object does not have beside its scheduler"
+            "{name}: the recipe leaves out program {program}, but the object has no such program outside its scheduler"
         ))
     };
     object.leave_out(program).then_some(()).ok_or_else(unknown)
@@ -88,7 +88,7 @@ fn introduce(name: &str, object: &mut Object, companion: &Companion, number: u32
 
 fn absent(name: &str, program: &str) -> LabError {
     LabError::Unsupported(format!(
-        "{name}: the recipe runs the tracing program {program} beside the scheduler, which keel does not simulate"
+        "{name}: the recipe runs the tracing program {program} with the scheduler, but keel does not simulate it"
     ))
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn fill(
         let cpus = match cpu {
             Some(cpu) if !PER_CPU.contains(&def.kind) || *cpu >= cpus => {
                 return Err(LabError::BadInput(format!(
-                    "{name}: the recipe's element for map {map} is CPU {cpu}'s, which has none of its own there"
+                    "{name}: the recipe has an element of map {map} for CPU {cpu}, but the map has none for it"
                 )));
             }
             Some(cpu) => *cpu..cpu + 1,

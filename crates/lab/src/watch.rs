@@ -114,7 +114,7 @@ fn in_steps(
     steps: &mut dyn Steps,
     stop: &Stop,
 ) -> Result<Outcome, LabError> {
-    assert!(step > Span::ZERO, "a run goes on in steps");
+    assert!(step > Span::ZERO, "a run advances in steps");
     let (mut sim, object, actions) = match begun {
         run::Begun::Running(sim, object, actions) => (*sim, object, actions),
         run::Begun::Refused(outcome) => return Ok(outcome),

@@ -14,7 +14,7 @@ const ABOUT: &[(&str, &str)] = &[
     ("mix-64", "a few hundred threads of several kinds that load 64 CPUs to about 90 %"),
     ("hogs", "threads that only compute"),
     ("pingpong", "pairs of threads that wake each other"),
-    ("interactive", "one thread that sleeps and works, beside many that only compute"),
+    ("interactive", "one thread that sleeps and works, among many that only compute"),
     ("typist", "one thread that sleeps and works, to be joined with others: typist+hogs:1000"),
 ];
 

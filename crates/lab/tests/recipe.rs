@@ -114,7 +114,8 @@ fn variables_maps_and_members_come_from_the_recipe() {
 #[test]
 fn what_cannot_be_followed_is_refused_by_name() {
     let check = |recipe: &str, expected: LabError| assert_eq!(outcome(recipe, &[]).unwrap_err(), expected);
-    let absent = "halved: the recipe runs the tracing program probe beside the scheduler, which keel does not simulate";
+    let absent =
+        "halved: the recipe runs the tracing program probe with the scheduler, but keel does not simulate it";
     check("attach = ['probe']", LabError::Unsupported(absent.into()));
     let bad = |text: &str| LabError::BadInput(text.into());
     check(

@@ -157,15 +157,15 @@ impl Confidence {
         say(
             c.limits > 0,
             format!(
-                "the limits (cpu.max) of {} cgroups follow from when these were throttled; weights of cgroups are not \
-                 told, and are 100",
+                "the limits (cpu.max) of {} cgroups are inferred from when they were throttled; the recording lacks the \
+                 weights of cgroups, so each is 100",
                 count(c.limits)
             ),
         );
         say(
             c.unknown_limits > 0 || c.throttled > 0 && c.limits == 0 && !c.groups.told,
             format!(
-                "tasks were throttled {} times; where the limit does not follow from that, they are not now",
+                "tasks were throttled {} times; the replay does not throttle them where their limit cannot be inferred",
                 count(c.throttled)
             ),
         );
@@ -183,11 +183,17 @@ impl Confidence {
                 count(limits)
             ),
         );
-        say(changed > 0, format!("the settings of {} cgroups changed, and do not now", count(changed)));
+        say(
+            changed > 0,
+            format!(
+                "the settings of {} cgroups changed in the recording; the replay keeps the last ones",
+                count(changed)
+            ),
+        );
         say(
             moved > 0,
             format!(
-                "{} tasks changed their cgroup or session; they stay where they were longest",
+                "{} tasks changed their cgroup or session; in the replay, each stays where it spent the most time",
                 count(moved)
             ),
         );

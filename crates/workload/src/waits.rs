@@ -103,7 +103,7 @@ impl Compiler<'_> {
         if let Some((task, semaphore)) = alone {
             let semaphore = shown(self.semaphores.name(semaphore));
             let note = format!(
-                "{} waits for the semaphore {semaphore}, which no task posts, and never goes on",
+                "{} waits for the semaphore {semaphore}, which no task posts, so it waits forever",
                 name(task)
             );
             self.warn(at, note);

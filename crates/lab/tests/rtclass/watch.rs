@@ -1,5 +1,5 @@
-//! Watches a run of real-time tasks: which tasks wait although a CPU that they may use runs a less urgent one, and for
-//! how long?
+//! Watches a run of real-time tasks, and measures how long tasks wait although a CPU that they may use runs a less
+//! urgent one.
 
 use crate::harness::{Run, Scenario, Spec};
 use keel_abi::{CpuId, Instant, TaskId};

@@ -94,7 +94,9 @@ fn apply_one(
 /// Answers one question with the kernel's types.
 pub(super) fn resolve(pair: Pair<'_>, ty: TypeId, access: &str, ask: Ask) -> Result<Outcome, CoreError> {
     let local = Spec::parse(pair.local, ty, access, ask)?;
-    let Some(old) = answer(pair.local, Some(&local), ask)? else { return malformed("it asks for nothing") };
+    let Some(old) = answer(pair.local, Some(&local), ask)? else {
+        return malformed("what it asks for has no value");
+    };
     if ask == Ask::TypeIdLocal {
         return Ok(Outcome::Patch { old, new: old, misread: false });
     }

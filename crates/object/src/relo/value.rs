@@ -97,7 +97,7 @@ fn member_answer(btf: &Btf, spec: &Spec, member: &Member, ask: Ask) -> Result<An
             let used = spec.bit_offset + place.bit_size - place.byte_offset * 8;
             answer(64u64.wrapping_sub(used))
         }
-        _ => return malformed("it asks for nothing that a field has"),
+        _ => return malformed("it asks for something that a field doesn't have"),
     })
 }
 
