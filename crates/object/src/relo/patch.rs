@@ -5,7 +5,7 @@ use super::{CoreError, malformed};
 use crate::code::{CALL, LD_IMM64};
 use crate::model::{Insn, POISON_HELPER};
 
-/// What becomes of an instruction.
+/// What relocation does to an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It gets the kernel's answer in place of the object's.

@@ -1,4 +1,4 @@
-//! Tests what becomes of whole files: the stream, and the notes.
+//! Tests how whole files are read: the stream, and the notes.
 
 use crate::make::{TextShape, text};
 use crate::{Files, ReadError, Way, read, read_in};

@@ -10,7 +10,7 @@ use keel_abi::Span;
 use keel_abi::numbers;
 use keel_check::escape_all;
 
-/// A cost that grows by less is reported as constant: such differences come from where data lies in cache lines.
+/// A cost that grows by less is reported as constant: such differences come from where data is in cache lines.
 const GROWS: f64 = 0.1;
 
 /// Returns both tables of each scheduler, without axes that were not measured.
