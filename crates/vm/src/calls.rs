@@ -183,7 +183,7 @@ unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) ->
             Reply::Value(value) => Outcome::Value(value),
             Reply::Suspend => Outcome::Suspend,
             Reply::Stop(kind) => {
-                (*context).refused = Some(*kind);
+                (*context).refused = Some(kind);
                 Outcome::Stop
             }
         }
