@@ -135,7 +135,7 @@ fn stop(cpu: &mut Cpu, tasks: &mut Tasks, counters: &mut Counters, at: Instant) 
     task.own.user += match doing {
         Doing::Work(left) => {
             let done = if cpu.work_done_at <= at { *left } else { done.min(*left) };
-            *left = *left - done;
+            *left -= done;
             done
         }
         Doing::Until(_) if task.own.runs_for => Span::ZERO,

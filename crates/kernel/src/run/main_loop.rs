@@ -390,9 +390,10 @@ impl<E: Engine> Sim<E> {
     /// May a CPU whose next event comes before every other take it without a turn of the loop?
     #[inline(always)]
     fn goes_straight(&self) -> bool {
+        let is_over = self.k.may_halt && self.k.is_over();
         !self.k.cpus.this_cpu.pauses.returns_to_loop()
             && !self.k.out.is_full()
-            && !(self.k.may_halt && self.k.is_over())
+            && !is_over
             && !self.stop.is_asked()
     }
 
