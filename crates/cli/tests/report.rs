@@ -129,7 +129,7 @@ fn a_page_says_first_that_events_were_lost() {
     check(BESIDE, "");
 }
 
-/// Whoever makes a workload file from a simulated run is told which workload ran; a recording of another tool has none.
+/// `keel workload from` names the workload of a simulated run. A recording by another tool has none.
 #[test]
 fn a_workload_from_a_simulated_run_names_the_one_that_ran() {
     let folder = tempfile::tempdir().expect("a folder");
