@@ -41,6 +41,7 @@ pub(crate) mod pauses;
 pub(crate) mod percpu;
 pub(crate) mod rng;
 pub(crate) mod rt;
+pub(crate) mod runqueue_lock;
 pub(crate) mod scx;
 pub(crate) mod sessions;
 pub(crate) mod setup;

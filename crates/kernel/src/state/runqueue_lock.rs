@@ -1,0 +1,208 @@
+//! The locks of runqueues.
+//!
+//! A CPU either takes a lock and keeps it over several steps ([`Kernel::lock_rq`]), and others then queue for it; or it
+//! takes and releases a lock within one step ([`Kernel::hold_rq`]), and others see only when that will be over.
+
+use crate::state::kernel::Kernel;
+use keel_abi::clocks::Sync;
+use keel_abi::{CpuId, Instant, Span};
+use keel_trace::Lock;
+
+impl Kernel {
+    /// Tries to take `rq`'s lock for `c`. If its holder is suspended, `c` queues for it and this returns false: the
+    /// caller must push its current frame again, which runs once the lock is free. Waiting for a lock with a known
+    /// release time is charged.
+    pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
+        if !self.cpus[rq].lock.is_free(self.cpus.this_cpu.clock) {
+            return self.lock_busy_rq(c, rq);
+        }
+        self.take_rq(c, rq);
+        true
+    }
+
+    /// The same for the lock of the CPU that takes a step.
+    #[inline(always)]
+    pub(crate) fn lock_own_rq(&mut self, c: CpuId) -> bool {
+        let me = &*self.cpus.this_cpu;
+        if !me.lock.is_free(me.clock) {
+            return self.lock_busy_rq(c, c);
+        }
+        let lock_ps = self.lock_rq_ps(c);
+        let me = &mut *self.cpus.this_cpu;
+        me.spent_ps += lock_ps;
+        me.lock.take(c, me.moment());
+        if self.clocks.is_some() {
+            self.note_rq_taken(c, c);
+        }
+        true
+    }
+
+    /// Takes a runqueue's lock that nobody has.
+    #[inline(always)]
+    fn take_rq(&mut self, c: CpuId, rq: CpuId) {
+        let lock_ps = self.lock_rq_ps(rq);
+        let me = &mut *self.cpus.this_cpu;
+        me.spent_ps += lock_ps;
+        let since = me.moment();
+        self.cpus[rq].lock.take(c, since);
+        if self.clocks.is_some() {
+            self.note_rq_taken(c, rq);
+        }
+    }
+
+    /// What it costs to take a free runqueue's lock, with its line.
+    #[inline(always)]
+    fn lock_rq_ps(&mut self, rq: CpuId) -> u64 {
+        self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, self.cpus.holder())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_rq_taken(&mut self, c: CpuId, rq: CpuId) {
+        self.sync_acquired(c, Sync::Runqueue(rq));
+    }
+
+    /// Takes a lock that is not free yet: waits for its release, if that is known, or queues for it.
+    #[cold]
+    #[inline(never)]
+    fn lock_busy_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
+        let lock = &mut self.cpus[rq].lock;
+        match lock.holder {
+            Some(holder) if holder == c => true,
+            Some(_) => {
+                lock.waiters.push_back(c);
+                self.this_cpu().pauses.park();
+                false
+            }
+            None => {
+                let free_at = lock.free_at;
+                self.wait_for_rq(c, rq, free_at);
+                self.take_rq(c, rq);
+                true
+            }
+        }
+    }
+
+    /// Waits until `rq`'s lock is released at `free_at`, if the step of `c` has not reached that moment yet.
+    fn wait_for_rq(&mut self, c: CpuId, rq: CpuId, free_at: Instant) {
+        let waited = free_at.since(self.moment());
+        if waited > Span::ZERO {
+            let waited = waited + self.machine.costs.handover(0);
+            self.charge_wait(c, waited);
+            self.waited_for_rq(c, rq, waited, 1);
+        }
+    }
+
+    /// Counts that `c`, one of this many waiters, has waited for a runqueue's lock.
+    #[inline(never)]
+    fn waited_for_rq(&mut self, c: CpuId, rq: CpuId, waited: Span, waiters: u64) {
+        let uses = &mut self.cpus[rq].lock.uses;
+        uses.contended += 1;
+        uses.wait += waited;
+        uses.most_waiters = uses.most_waiters.max(waiters);
+        self.waited_for(c, Lock::Runqueue(rq), waited);
+    }
+
+    /// Takes the lock of another CPU's runqueue, by reservation, does what costs `work_ps`, and releases the lock: all
+    /// within a step of `c`.
+    #[inline(always)]
+    pub(crate) fn hold_rq(&mut self, c: CpuId, rq: CpuId, work_ps: u64) {
+        let (me, other) = self.cpus.this_and(rq);
+        if !other.lock.is_free(me.clock) && self.has_or_awaits_rq(c, rq) {
+            return self.work_under_own_lock(c, rq, work_ps);
+        }
+        let lock_ps = self.lock_rq_ps(rq);
+        let (me, other) = self.cpus.this_and(rq);
+        me.spent_ps += lock_ps;
+        let since = me.moment();
+        me.spent_ps += work_ps;
+        let at = me.moment();
+        let lock = &mut other.lock;
+        lock.free_at = lock.free_at.max(at);
+        lock.uses.taken += 1;
+        lock.uses.held += at.since(since);
+        if self.clocks.is_some() {
+            self.note_rq_passed(c, rq);
+        }
+    }
+
+    /// Does `c` itself have the lock of `rq`? If not, waits for it. If the holder is suspended, its release time is not
+    /// known: then the wait lasts until the moment that the holder has reached, the shortest it can be.
+    #[cold]
+    #[inline(never)]
+    fn has_or_awaits_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
+        let lock = &self.cpus[rq].lock;
+        let free_at = match lock.holder {
+            Some(holder) if holder == c => return true,
+            Some(holder) => lock.free_at.max(self.cpus[holder].clock),
+            None => lock.free_at,
+        };
+        self.wait_for_rq(c, rq, free_at);
+        false
+    }
+
+    /// Does what costs `work_ps` under the lock of `rq`, which `c` has and keeps.
+    #[cold]
+    #[inline(never)]
+    fn work_under_own_lock(&mut self, c: CpuId, rq: CpuId, work_ps: u64) {
+        self.charge_ps(c, work_ps);
+        let at = self.moment();
+        let lock = &mut self.cpus[rq].lock;
+        lock.free_at = lock.free_at.max(at);
+        self.sync_released(c, Sync::Runqueue(rq));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_rq_passed(&mut self, c: CpuId, rq: CpuId) {
+        self.passes(c, rq);
+        self.sync_released(c, Sync::Runqueue(rq));
+    }
+
+    /// Releases `rq`'s lock at `c`'s clock, and hands it to the first waiter if there is one.
+    #[inline]
+    pub(crate) fn unlock_rq(&mut self, c: CpuId, rq: CpuId) {
+        let at = self.cpus.this_cpu.clock;
+        let lock = &mut self.cpus[rq].lock;
+        debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");
+        lock.free_at = lock.free_at.max(at);
+        lock.defers = false;
+        lock.holder = None;
+        lock.uses.held += at.since(lock.since);
+        let (free_at, has_waiters) = (lock.free_at, !lock.waiters.is_empty());
+        if self.clocks.is_some() {
+            self.note_rq_released(c, rq);
+        }
+        if has_waiters {
+            self.hand_over(rq, free_at);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_rq_released(&mut self, c: CpuId, rq: CpuId) {
+        self.sync_released(c, Sync::Runqueue(rq));
+    }
+
+    /// Hands a free lock to the first waiter.
+    #[inline(never)]
+    fn hand_over(&mut self, rq: CpuId, at: Instant) {
+        let lock = &mut self.cpus[rq].lock;
+        lock.holder = lock.waiters.pop_front();
+        let Some(next) = lock.holder else { return };
+        let others = lock.waiters.len() as u64;
+        let line_ns = self.lines.write_runqueue_ps(rq, &self.cpus[next].holder).div_ceil(1000);
+        let handover = self.machine.costs.handover(others) + Span::from_ns(line_ns);
+        let waiter = &mut self.cpus[next];
+        let resumes = waiter.clock.max(at) + handover;
+        let waited = resumes.since(waiter.clock);
+        waiter.clock = resumes;
+        waiter.pauses.unpark();
+        self.queue.set_cpu(next, resumes);
+        let lock = &mut self.cpus[rq].lock;
+        lock.uses.taken += 1;
+        lock.since = resumes;
+        self.sync_acquired(next, Sync::Runqueue(rq));
+        self.waited_for_rq(next, rq, waited, others + 1);
+    }
+}
