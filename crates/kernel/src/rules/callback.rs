@@ -86,7 +86,7 @@ impl Kernel {
     fn count_callback(&mut self, usage: Usage, took: Span) {
         self.counters.callbacks += 1;
         self.counters.insns += usage.insns;
-        self.counters.callback_time += took;
+        self.counters.callback_time.accumulate(took);
     }
 
     #[cold]

@@ -120,7 +120,7 @@ impl Kernel {
         let lock = &mut other.lock;
         lock.free_at = lock.free_at.max(at);
         lock.uses.taken += 1;
-        lock.uses.held += at.since(since);
+        lock.uses.held.accumulate(at.since(since));
         if self.clocks.is_some() {
             self.note_rq_passed(c, rq);
         }
@@ -168,7 +168,7 @@ impl Kernel {
         lock.free_at = lock.free_at.max(at);
         lock.defers = false;
         lock.holder = None;
-        lock.uses.held += at.since(lock.since);
+        lock.uses.held.accumulate(at.since(lock.since));
         let (free_at, has_waiters) = (lock.free_at, !lock.waiters.is_empty());
         if self.clocks.is_some() {
             self.note_rq_released(c, rq);

@@ -125,7 +125,7 @@ impl VirtualLock {
     #[inline]
     pub(crate) fn pass(&mut self, since: Instant, at: Instant) {
         self.uses.taken += 1;
-        self.uses.held += at.since(since);
+        self.uses.held.accumulate(at.since(since));
         self.free_at = at;
     }
 
@@ -210,7 +210,7 @@ impl VirtualLock {
     #[inline]
     pub fn release(&mut self, at: Instant) {
         assert!(self.holder.take().is_some(), "only a held lock is given back");
-        self.uses.held += at.since(self.since);
+        self.uses.held.accumulate(at.since(self.since));
         self.free_at = self.free_at.max(at);
     }
 
