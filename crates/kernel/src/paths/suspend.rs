@@ -118,12 +118,6 @@ impl Kernel {
         (self.cpus.this_cpu.pauses.is_empty() || self.may_step()) && self.catches_up()
     }
 
-    /// The same after a step, when its clock is not behind `now`.
-    #[inline(always)]
-    pub(crate) fn stays_next(&mut self) -> bool {
-        (self.cpus.this_cpu.pauses.is_empty() || self.may_step()) && self.is_first()
-    }
-
     /// May a CPU that has reasons to pause take its next step if it comes first?
     #[cold]
     #[inline(never)]

@@ -299,7 +299,7 @@ impl<E: Engine> Sim<E> {
                     Left::Until(at) => return Some(at),
                 }
             }
-            is_next = self.k.stays_next();
+            is_next = self.k.comes_next();
         }
         self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
         self.hold_up(c);

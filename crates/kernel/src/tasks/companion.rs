@@ -45,6 +45,7 @@ impl<E: Engine> Sim<E> {
         let act = companion.go_on(self.vm.world(), c, now, k);
         if companion.asks() {
             self.k.again.ask();
+            self.k.may_halt = true;
         }
         match act {
             Act::Work { insns, stall_ps } => {
