@@ -57,10 +57,7 @@ impl Kernel {
         let (work_ps, shown) = self.unlink_first_ps(queue, task);
         self.hold_queue_at_hand(c, queue, (lock_ps, work_ps));
         self.note_left((queue, shown), task, from);
-        if from != c {
-            self.move_task(world, c, task, c);
-        }
-        self.insert_local(world, c, c, task, enq_flags);
+        self.pull(world, c, (task, from), enq_flags);
         true
     }
 
@@ -82,11 +79,17 @@ impl Kernel {
         let Some(task) = found else { return false };
         let from = self.tasks[task].cpu;
         self.left_queue(queue, task, from);
+        self.pull(world, c, (task, from), enq_flags);
+        true
+    }
+
+    /// `c` takes a task of runqueue `from`, which has left its queue, into its local queue.
+    #[inline(always)]
+    fn pull<W: World>(&mut self, world: &mut W, c: CpuId, (task, from): (TaskId, CpuId), enq_flags: u64) {
         if from != c {
             self.move_task(world, c, task, c);
         }
         self.insert_local(world, c, c, task, enq_flags);
-        true
     }
 
     /// The first task behind the head of `queue` that may come to `c`. Reads the tasks up to it, which costs `ps` more.

@@ -5,7 +5,6 @@
 //! unlock, so the lock is held by reservation ([`crate::state::cost::lock`]): for as long as the work under it costs.
 
 use crate::state::cost::lock::VirtualLock;
-use crate::state::cpu::after_ps;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
 use keel_abi::clocks::Sync;
@@ -47,7 +46,7 @@ impl Kernel {
             let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
             let cpu = &mut self.cpus.this_cpu;
             cpu.spent_ps += took_ns * 1000 + work_ps;
-            lock.pass(Instant::from_ns(now.as_ns() + took_ns), after_ps(cpu.clock, cpu.spent_ps));
+            lock.pass(Instant::from_ns(now.as_ns() + took_ns), cpu.moment());
             return;
         }
         self.take_queue_lock(c, queue, line_ps);
