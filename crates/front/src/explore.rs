@@ -341,8 +341,8 @@ impl Explored {
         );
         if let Some(least) = self.least_probability {
             text += &format!(
-                "An order exposes a given bug of this depth with a probability of at least {least:.2e}, if everything that \
-                 triggers it happens within the window.\n"
+                "An order exposes a given bug of this depth with a probability of at least {least:.2e},\n\
+                 if everything that triggers it happens within the window.\n"
             );
         }
         if self.exhausted {

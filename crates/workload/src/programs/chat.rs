@@ -1,9 +1,9 @@
-//! `chat:ROOMS:USERS:MESSAGES[:NICE[:SERVER_NICE]]`: Bill Hartner's chat_c and chat_s, as in Molnar's post
-//! of 4 January 2002.
+//! `chat:ROOMS:USERS:MESSAGES[:NICE[:SERVER_NICE]]` models Bill Hartner's chat benchmark (the programs `chat_c` and
+//! `chat_s`), which Molnar used in his post of 4 January 2002.
 //!
 //! Two processes communicate over TCP on one host. Each user has a connection and four threads. In the client, one
 //! thread sends MESSAGES messages of 100 bytes, and one receives. In the server, one thread reads from the connection
-//! and puts each message into the queue of every user in the room, including the sender, and one takes messages from
+//! and adds each message to the queues of all users in the room, including the sender's. The other takes messages from
 //! its user's queue and writes them to the connection. Each message that a client's receiver gets counts: rooms x users
 //! x users x messages in total.
 //!

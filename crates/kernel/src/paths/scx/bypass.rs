@@ -1,9 +1,9 @@
 //! Bypass mode (`scx_bypass()`): the kernel schedules the scheduler's tasks itself while the scheduler is being enabled
 //! or disabled.
 //!
-//! On one CPU after another, each waiting task is removed from its queue and enqueued again, so that whoever schedules
-//! it from now on gets it. In bypass mode, tasks run in FIFO order, with slices of 5 ms that end at any tick. Callbacks
-//! that make decisions are not called; those that only notify are.
+//! keel visits the CPUs in turn, removes each waiting task from its queue, and enqueues it again. The kernel or the
+//! scheduler, whichever is in charge from then on, gets it this way. In bypass mode, tasks run in FIFO order, with slices
+//! of 5 ms that end at any tick. Callbacks that make decisions are not called; those that only notify are.
 //!
 //! A bypassed task waits in its CPU's local DSQ. The kernel has a separate DSQ for it.
 
