@@ -5,9 +5,9 @@ use crate::state::bpf::functions::F;
 use crate::state::kernel::Kernel;
 use crate::state::layout::select_cpu_and_args;
 use crate::state::machine::PERF_ONE;
-use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, World};
 use keel_abi::scx::kick;
+use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
     pub(super) fn serve_cpu<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
@@ -112,12 +112,32 @@ impl Kernel {
         let (Some(task), Some(prev)) = (self.task_at(Ea(a[0])), self.cpu_arg(c, a[1])) else {
             return Errno::EINVAL.as_r0().into();
         };
-        let chosen = if self.check_tracking(c) { self.select_cpu_dfl(w, c, task, prev, a[2]) } else { None };
-        self.show_idle(w);
+        let chosen = self.claims_default(w, c, task, prev, a[2]);
         if let Some(flag) = w.slice_mut(Ea(a[3]), 1) {
             flag[0] = u8::from(chosen.is_some());
         }
         u64::from(chosen.unwrap_or(prev).0).into()
+    }
+
+    /// The kernel's default choice of a CPU, if one is idle, is claimed for a waking task.
+    #[inline(always)]
+    fn claims_default<W: World>(
+        &mut self,
+        w: &mut W,
+        c: CpuId,
+        task: TaskId,
+        prev: CpuId,
+        flags: u64,
+    ) -> Option<CpuId> {
+        if !self.check_tracking(c) {
+            return None;
+        }
+        if self.finds_no_idle(c, task, (prev, true), flags) {
+            return None;
+        }
+        let chosen = self.select_cpu_dfl(w, c, task, prev, flags);
+        self.show_idle(w);
+        chosen
     }
 
     fn select_and<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {

@@ -3,6 +3,7 @@
 use crate::paths::sim::Sim;
 use crate::state::cpu::Cpu;
 use crate::state::frame::Frame;
+use keel_abi::TaskId;
 use keel_abi::bpf::Engine;
 
 /// Work that a CPU has to do before it returns to user mode.
@@ -16,6 +17,8 @@ pub(crate) enum Duty {
     Kick,
     /// An interrupt came.
     Interrupt,
+    /// A timer's interrupt came, which wakes this task, and nothing has been noted in the inbox.
+    Wake(TaskId),
     /// The current task may have to be switched away from.
     Schedule,
     /// The tick is due.
@@ -35,7 +38,7 @@ impl Duty {
     pub(crate) const fn frame(self) -> Option<Frame> {
         match self {
             Self::Act => Some(Frame::Act),
-            Self::Interrupt => Some(Frame::Interrupt),
+            Self::Interrupt | Self::Wake(_) => Some(Frame::Interrupt),
             Self::Schedule => Some(Frame::Schedule),
             Self::Tick => Some(Frame::Tick),
             Self::Hrtick => Some(Frame::Hrtick),

@@ -111,17 +111,10 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// Adds the costs of the last step to the running CPU's clock. May it take the next step? Not if another event is
-    /// due before that, and not while it waits for a lock.
-    #[inline(always)]
-    pub(crate) fn comes_next(&mut self) -> bool {
-        (self.cpus.this_cpu.pauses.is_empty() || self.may_step()) && self.catches_up()
-    }
-
-    /// May a CPU that has reasons to pause take its next step if it comes first?
+    /// May a CPU that has reasons to pause take its next step if it comes first? Not while it waits for a lock.
     #[cold]
     #[inline(never)]
-    fn may_step(&mut self) -> bool {
+    pub(crate) fn may_step(&mut self) -> bool {
         let pauses = &self.cpus.this_cpu.pauses;
         let is_free = !pauses.is_parked();
         if is_free && pauses.takes_turns() {
@@ -133,7 +126,7 @@ impl Kernel {
     /// Adds the costs of the last step to the running CPU's clock. Is nothing else due before that? Then time has
     /// come at least as far as it was.
     #[inline(always)]
-    fn catches_up(&mut self) -> bool {
+    pub(crate) fn catches_up(&mut self) -> bool {
         let (c, now) = (self.cpus.at_hand(), self.now);
         let cpu = &mut *self.cpus.this_cpu;
         cpu.settle_costs();
@@ -148,7 +141,7 @@ impl Kernel {
     /// The same in the middle of a path, for a CPU that waits for no lock. If it has to do something else before the
     /// next step, it returns to its loop.
     #[inline(always)]
-    fn stays_first(&mut self) -> bool {
+    pub(crate) fn stays_first(&mut self) -> bool {
         (self.cpus.this_cpu.pauses.is_empty() || self.may_go_on()) && self.is_first()
     }
 

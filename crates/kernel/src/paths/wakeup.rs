@@ -1,17 +1,21 @@
 //! Wakeups: a CPU is chosen, its runqueue locked, the task put there (`try_to_wake_up()`).
 
+use crate::paths::callback::Begun;
 use crate::paths::queued_wakeup;
+use crate::paths::scx::enqueue::begins_queueing;
 use crate::paths::sim::Sim;
+use crate::rules::scx::direct_dispatch::Way;
 use crate::state::bpf::functions::F;
 use crate::state::class::SchedClass;
+use crate::state::cpu::Cpu;
 use crate::state::frame::Frame;
 use crate::state::kernel::{Kernel, SPIN_NS};
 use crate::state::mirror::{mirror_queued, selected_cpu};
 use crate::state::scx::events::ScxEvent;
-use crate::state::task::State;
+use crate::state::task::{State, Task};
 use keel_abi::bpf::{Ea, Engine, World};
 use keel_abi::scx::{Op, enq, wake};
-use keel_abi::{CpuId, TaskId};
+use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::event::Chooser;
 use keel_trace::{Class, What};
 
@@ -84,7 +88,7 @@ impl<E: Engine> Sim<E> {
             self.k.mirror_selected(self.vm.world(), task, chosen.0 as i32);
             (chosen, Chooser::Default)
         };
-        self.place(c, task, chosen, flags, waker, by);
+        self.place(c, task, (chosen, by, None), flags, waker);
     }
 
     /// The kernel's own choice: an idle CPU, and then the task goes directly to its local queue;
@@ -111,13 +115,12 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.answered_cpu(c, answer);
-        self.k.mirror_selected(self.vm.world(), task, answer);
         // A negative answer is no CPU either.
         let chosen = match (answer as u32 as usize) < self.k.cpus.len() {
             true => CpuId(answer as u32),
             false => self.no_cpu_selected(c, task, answer),
         };
-        self.place(c, task, chosen, flags, waker, Chooser::SelectCpu);
+        self.place(c, task, (chosen, Chooser::SelectCpu, Some(answer)), flags, waker);
     }
 
     #[cold]
@@ -127,13 +130,26 @@ impl<E: Engine> Sim<E> {
         self.k.tasks[task].wake_cpu
     }
 
-    /// Places the task on the chosen CPU; if that isn't allowed, the kernel chooses itself.
+    /// Places the task on the chosen CPU, after BPF can see what `ops.select_cpu` answered; if that isn't allowed, the
+    /// kernel chooses itself.
     #[inline(always)]
-    fn place(&mut self, c: CpuId, task: TaskId, chosen: CpuId, flags: u64, waker: TaskId, by: Chooser) {
-        if !self.k.may_use(task, chosen) {
+    fn place(
+        &mut self,
+        c: CpuId,
+        task: TaskId,
+        (chosen, by, answer): (CpuId, Chooser, Option<i32>),
+        flags: u64,
+        waker: TaskId,
+    ) {
+        let (t, cpu) = (&self.k.tasks[task], &self.k.cpus[chosen]);
+        if let Some(answer) = answer {
+            t.mirror_selected(self.vm.world(), answer);
+        }
+        if !t.may_use(chosen, cpu) {
             return self.place_elsewhere(c, task, flags, waker);
         }
-        self.k.tell_placed(c, task, chosen, by);
+        let (prev, idle) = (t.wake_cpu, cpu.is_idle());
+        self.k.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen, by, idle });
         self.lock_for_wakeup(c, task, chosen, flags, waker);
     }
 
@@ -173,7 +189,7 @@ impl<E: Engine> Sim<E> {
         if self.k.is_leaving(c, task, target) {
             return self.place_elsewhere(c, task, flags, waker);
         }
-        if !self.k.lock_rq(c, target) {
+        if !self.k.lock_rq_here(c, target) {
             return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
         }
         let activate = Frame::WakeActivate { task, target, flags, waker };
@@ -183,26 +199,28 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::WakeActivate`]: `ttwu_do_activate()` under the target's lock.
     #[inline(always)]
     pub(crate) fn wake_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
-        let t = self.k.task(task);
+        let now = self.k.now;
+        let (t, cpu) = (&mut self.k.tasks[task], &mut self.k.cpus[target]);
         t.state = State::Runnable;
         t.busy = false;
-        let moved = t.cpu != target;
+        let moved = std::mem::replace(&mut t.cpu, target) != target;
         debug_assert!(!moved || t.migration_disabled == 0, "a spell without migration");
-        t.cpu = target;
         t.wake_cpu = target;
-        let is_fork = flags & wake::FORK != 0;
-        let placed = t.nr_allowed > 1 && t.migration_disabled == 0 && flags != queued_wakeup::FLAGS;
-        let (class, ea) = (t.class, t.ea);
         if moved {
-            self.k.mirror_cpu(self.vm.world(), task);
+            t.mirror_cpu(self.vm.world());
         }
+        let is_fork = flags & wake::FORK != 0;
+        let is_ext = t.class == SchedClass::Ext;
+        let placed = t.nr_allowed > 1 && t.migration_disabled == 0 && flags != queued_wakeup::FLAGS;
+        let ea = t.ea;
+        let waits = is_ext && joins_runqueue(t, cpu, now);
         if is_fork {
             self.k.tell(Class::CORE, c, What::Fork { child: task, target, parent: waker });
         } else {
             self.k.counters.wakeups += 1;
             self.k.tell(Class::CORE, c, What::Wakeup { task, target, waker });
         }
-        if class != SchedClass::Ext {
+        if !is_ext {
             return self.activate_above(task, target, is_fork);
         }
         let mut enq_flags = if is_fork { 0 } else { enq::WAKEUP };
@@ -212,13 +230,34 @@ impl<E: Engine> Sim<E> {
                 self.k.scx.events.count(ScxEvent::SelectCpuFallback);
             }
         }
-        self.k.this_cpu().stack.push(Frame::Woken { task, target });
-        self.k.joins_runqueue(self.vm.world(), task, target, ea);
-        if !self.k.has(Op::Runnable) && self.k.this_cpu().pauses.is_empty() {
-            // Nothing has taken time since this step began, so the CPU is still the first.
+        self.k.mirror_joined(self.vm.world(), ea, waits);
+        if self.k.has(Op::Runnable) || !self.k.this_cpu().pauses.is_empty() {
+            self.k.this_cpu().stack.push(Frame::Woken { task, target });
+            return self.runnable(c, task, ea, enq_flags);
+        }
+        // Nothing has taken time since this step began, so the CPU is still the first.
+        self.enqueue_woken(c, task, target, enq_flags);
+    }
+
+    /// [`Frame::Enqueue`] and then [`Frame::Woken`], for a task that `ops.enqueue` mostly is called for.
+    #[inline(always)]
+    fn enqueue_woken(&mut self, c: CpuId, task: TaskId, target: CpuId, enq_flags: u64) {
+        let woken = Frame::Woken { task, target };
+        let (t, cpu) = (&mut self.k.tasks[task], &mut self.k.cpus[target]);
+        if self.k.scx.knows_immed || !matches!(self.k.scx.way_of(t, cpu), Way::Ask) {
+            self.k.this_cpu().stack.push(woken);
             return self.enqueue(c, task, enq_flags);
         }
-        self.runnable(c, task, ea, enq_flags);
+        let ea = begins_queueing(t, cpu, target);
+        let begun = self.begin(c, Op::Enqueue, task, &[ea.0, enq_flags]);
+        if begun == Begun::Over && self.k.stays_first() {
+            self.enqueued(c, task, enq_flags);
+            return self.go(woken, |sim| sim.woken(c, task, target));
+        }
+        self.k.this_cpu().stack.extend([woken, Frame::Enqueued { task, enq_flags }]);
+        if begun == Begun::Suspended {
+            self.k.this_cpu().stack.push(Frame::Resume);
+        }
     }
 
     /// The same, if that had to wait.
@@ -247,8 +286,11 @@ impl<E: Engine> Sim<E> {
     /// `enqueue_task_scx()` up to `ops.runnable`.
     #[inline(always)]
     pub(crate) fn begin_enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
-        let (rq, ea) = (self.k.tasks[task].cpu, self.k.tasks[task].ea);
-        self.k.joins_runqueue(self.vm.world(), task, rq, ea);
+        let now = self.k.now;
+        let t = &mut self.k.tasks[task];
+        let ea = t.ea;
+        let waits = joins_runqueue(t, &mut self.k.cpus[t.cpu], now);
+        self.k.mirror_joined(self.vm.world(), ea, waits);
         self.runnable(c, task, ea, enq_flags);
     }
 
@@ -263,7 +305,19 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Woken`]: the CPU reschedules if it is idle and got a task in any queue, or if it runs a task of a lower
     /// class. Then deferred work is done, and the lock is released.
+    #[inline(always)]
     pub(crate) fn woken(&mut self, c: CpuId, task: TaskId, target: CpuId) {
+        let cpu = &self.k.cpus[target];
+        let is_ext = cpu.next_class == SchedClass::Ext && self.k.tasks[task].class == SchedClass::Ext;
+        if !is_ext || !cpu.deferred.is_empty() || self.k.scx.needs_slow_path {
+            return self.woken_rarely(c, task, target);
+        }
+        self.go(Frame::Unlock { rq: target }, |sim| sim.k.unlock_rq(c, target));
+    }
+
+    /// The same with all that may be to be done.
+    #[inline(never)]
+    fn woken_rarely(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         let class = self.k.wakeup_preempt(c, target, task);
         match class {
             SchedClass::Rt => self.woken_rt(c, task, target),
@@ -272,16 +326,23 @@ impl<E: Engine> Sim<E> {
     }
 }
 
+/// One of the scheduler's tasks becomes one of the runqueue's. Returns whether it waits since `now`.
+#[inline(always)]
+fn joins_runqueue(t: &mut Task, rq: &mut Cpu, now: Instant) -> bool {
+    rq.lock.defers = true;
+    rq.nr_running += 1;
+    t.queued = true;
+    t.begins_to_wait(now)
+}
+
 impl Kernel {
-    /// One of the scheduler's tasks becomes one of the runqueue's.
+    /// Shows BPF that a task has joined a runqueue, and whether it waits since now.
     #[inline(always)]
-    fn joins_runqueue<W: World>(&mut self, world: &mut W, task: TaskId, rq: CpuId, ea: Ea) {
-        let cpu = self.cpu(rq);
-        cpu.lock.defers = true;
-        cpu.nr_running += 1;
-        self.task(task).queued = true;
-        self.set_runnable(world, task);
-        mirror_queued(world, ea, true);
+    fn mirror_joined<W: World>(&mut self, world: &mut W, task: Ea, waits: bool) {
+        if waits {
+            self.mirror_waiting(world, task);
+        }
+        mirror_queued(world, task, true);
     }
 
     #[inline(always)]

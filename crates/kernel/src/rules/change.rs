@@ -53,8 +53,10 @@ impl Kernel {
     }
 
     pub(crate) fn give_cpus<W: World>(&mut self, world: &mut W, task: TaskId, cpus: CpuSet) {
+        let all = self.cpus.len();
         let t = self.task(task);
         t.nr_allowed = cpus.len() as u32;
+        t.goes_anywhere = cpus.len() == all;
         t.cpus = cpus;
         if t.class == SchedClass::Rt {
             self.refresh_pushable(task);

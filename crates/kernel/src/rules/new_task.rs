@@ -68,6 +68,7 @@ impl Kernel {
             exec_start: self.now,
             cpu_time: Span::ZERO,
             nr_allowed: cpus.len() as u32,
+            goes_anywhere: cpus.len() == self.cpus.len(),
             cpus,
             class: self.scx.takes.class_of(policy),
             immed: false,

@@ -6,7 +6,7 @@
 
 use crate::state::cpu::Cpu;
 use crate::state::kernel::{Counters, Kernel};
-use crate::state::task::{Doing, Tasks};
+use crate::state::task::{Doing, Task, Tasks};
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, Instant, Span};
 
@@ -15,18 +15,14 @@ impl Kernel {
     #[inline]
     pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
         let Self { cpus, tasks, counters, .. } = self;
-        stop(&mut cpus[c], tasks, counters, at);
-    }
-
-    /// The same for the running CPU.
-    #[inline(always)]
-    pub(crate) fn stop_working_here(&mut self, at: Instant) {
-        let Self { cpus, tasks, counters, .. } = self;
-        stop(&mut cpus.this_cpu, tasks, counters, at);
+        let cpu = &mut cpus[c];
+        if !cpu.is_idle() {
+            stop_working(cpu, tasks, counters, at);
+        }
     }
 
     /// `c` goes back to user mode: when will its task's work be done?
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start_working(&mut self, c: CpuId) {
         self.set_busy(c);
         let cpu = &mut *self.cpus.this_cpu;
@@ -35,7 +31,6 @@ impl Kernel {
             (cpu.work_done_at, cpu.tick_at) = (Instant::NEVER, Instant::NEVER);
             return;
         }
-        let cpu = &self.cpus.this_cpu;
         let done_at = match self.tasks[cpu.curr].doing {
             Doing::Work(left) => cpu.clock + takes(left, cpu.speed_per_mille),
             Doing::Until(until) => until.max(cpu.clock),
@@ -61,11 +56,14 @@ impl Kernel {
         if self.cpus.this_cpu.pauses.takes_turns() {
             self.notice_in_turns(c);
             self.this_cpu().speed_per_mille = self.speed_in_turns(c);
-            return;
+        } else if self.cpus.this_cpu.has_siblings {
+            self.set_core_busy(c);
         }
-        if !self.cpus.this_cpu.has_siblings {
-            return;
-        }
+    }
+
+    /// The same for a CPU that has siblings.
+    #[inline(never)]
+    fn set_core_busy(&mut self, c: CpuId) {
         let siblings = self.cpus.this_cpu.siblings.clone();
         let mine = self.speed_of(c);
         self.this_cpu().speed_per_mille = mine;
@@ -120,29 +118,26 @@ impl Kernel {
     }
 }
 
-/// A CPU leaves user mode at `at`.
+/// A CPU, which is not idle, leaves user mode at `at`.
 #[inline(always)]
-fn stop(cpu: &mut Cpu, tasks: &mut Tasks, counters: &mut Counters, at: Instant) {
-    if cpu.curr.is_idle() {
-        return;
-    }
+pub(crate) fn stop_working(cpu: &mut Cpu, tasks: &mut Tasks, counters: &mut Counters, at: Instant) {
     debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
-    let worked = at.since(cpu.working_since).as_ns();
+    let worked = at.since(cpu.working_since);
     cpu.working_since = at;
-    let task = &mut tasks[cpu.curr];
-    let doing = &mut task.doing;
-    let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
-    task.own.user += match doing {
+    let Task { doing, own, .. } = &mut tasks[cpu.curr];
+    let done = Span::from_ns(scale(worked.as_ns(), cpu.speed_per_mille));
+    let done = match doing {
         Doing::Work(left) => {
             let done = if cpu.work_done_at <= at { *left } else { done.min(*left) };
-            *left -= done;
+            *left = Span::from_ns(left.as_ns() - done.as_ns());
             done
         }
-        Doing::Until(_) if task.own.runs_for => Span::ZERO,
+        Doing::Until(_) if own.runs_for => Span::ZERO,
         _ => done,
     };
+    own.user.accumulate(done);
     if !matches!(doing, Doing::Spin(_)) {
-        counters.user_time += Span::from_ns(worked);
+        counters.user_time.accumulate(worked);
     }
 }
 

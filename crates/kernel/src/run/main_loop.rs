@@ -6,6 +6,7 @@
 
 use crate::paths::duty::Duty;
 use crate::paths::sim::Sim;
+use crate::rules::work::stop_working;
 use crate::run::step::Step;
 use crate::state::companion::{Beside, add_specs};
 use crate::state::cost::lock::{LockName, LockUse};
@@ -22,8 +23,8 @@ use keel_abi::bpf::{CallPlace, Engine};
 use keel_abi::clocks::Clocks;
 use keel_abi::lines::LineUse;
 use keel_abi::order::Order;
-use keel_abi::scx::{ExitKind, Op};
-use keel_abi::{CpuId, Instant, Span, Stop};
+use keel_abi::scx::{ExitKind, Op, wake};
+use keel_abi::{CpuId, Instant, Span, Stop, TaskId};
 use keel_trace::{Class, Meta, Sink};
 
 /// The state of a run.
@@ -142,11 +143,11 @@ impl<E: Engine> Sim<E> {
             let Some((at, source)) = self.k.queue.pop() else { break };
             let due = match source {
                 Source::Timer(timer) => self.k.timer_fires(timer, at),
-                Source::Cpu(c) => Some(c),
+                Source::Cpu(c) => Some((c, None)),
             };
             // The only call: it is part of the loop.
-            if let Some(c) = due {
-                self.run_cpu(c, at);
+            if let Some((c, duty)) = due {
+                self.run_cpu(c, at, duty);
             }
             if self.k.out.is_full() {
                 self.k.out.flush(sink);
@@ -232,32 +233,36 @@ impl<E: Engine> Sim<E> {
         &mut self.vm
     }
 
-    /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first.
+    /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. `duty` is what it enters
+    /// the kernel for, unless it has to look.
     #[inline(always)]
-    fn run_cpu(&mut self, c: CpuId, at: Instant) {
+    fn run_cpu(&mut self, c: CpuId, at: Instant, mut duty: Option<Duty>) {
         self.k.cpus.run(c);
         let mut next = Some(at);
         while let Some(at) = next {
             let cpu = self.k.this_cpu();
             debug_assert!(!cpu.pauses.is_parked(), "a CPU in line for a lock has no event");
-            let mut duty = None;
             if cpu.in_user {
                 cpu.clock = cpu.clock.max(at);
-                duty = self.enter_kernel(c, at);
+                duty = self.enter_kernel(c, at, duty);
             }
-            next = self.run_frames(c, duty);
+            next = self.run_frames(c, duty.take());
         }
     }
 
-    /// From user mode or idle into the kernel: why?
+    /// From user mode or idle into the kernel: why, if that is not known?
     #[inline(always)]
-    fn enter_kernel(&mut self, c: CpuId, at: Instant) -> Option<Duty> {
-        self.k.stop_working_here(at);
-        let cpu = &mut *self.k.cpus.this_cpu;
-        let costs = &self.k.machine.costs;
+    fn enter_kernel(&mut self, c: CpuId, at: Instant, duty: Option<Duty>) -> Option<Duty> {
+        let Kernel { cpus, tasks, counters, machine, .. } = &mut self.k;
+        let (cpu, costs) = (&mut *cpus.this_cpu, &machine.costs);
         cpu.in_user = false;
-        if cpu.is_idle() {
-            cpu.spent_ps += costs.idle_exit_ns * 1000;
+        match cpu.is_idle() {
+            true => cpu.spent_ps += costs.idle_exit_ns * 1000,
+            false => stop_working(cpu, tasks, counters, at),
+        }
+        if duty.is_some() {
+            cpu.spent_ps += costs.irq_ns * 1000;
+            return duty;
         }
         if cpu.pauses.takes_turns() {
             self.k.enters_in_turns(c, at);
@@ -287,23 +292,44 @@ impl<E: Engine> Sim<E> {
     /// not go through the queue.
     #[inline(always)]
     fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>) -> Option<Instant> {
-        let mut is_next = self.k.comes_next();
-        while is_next {
-            if self.k.this_cpu().pauses.owes_dequeue() {
-                self.k.this_cpu().stack.extend(duty.take().and_then(Duty::frame));
-                self.run_pending_dequeues(c);
-            } else {
-                match self.advance(c, duty.take()) {
-                    Left::NotYet => {}
-                    Left::ForLater => return None,
-                    Left::Until(at) => return Some(at),
+        loop {
+            if !self.k.this_cpu().pauses.is_empty() {
+                if !self.k.may_step() {
+                    break;
+                }
+                if self.k.this_cpu().pauses.owes_dequeue() {
+                    if !self.k.catches_up() {
+                        break;
+                    }
+                    self.push_duty(duty.take());
+                    self.run_pending_dequeues(c);
+                    continue;
                 }
             }
-            is_next = self.k.comes_next();
+            if !self.k.catches_up() {
+                break;
+            }
+            match self.advance(c, duty.take()) {
+                Left::NotYet => {}
+                Left::ForLater => return None,
+                Left::Until(at) => return Some(at),
+            }
         }
-        self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
+        if duty.is_some() {
+            self.push_duty(duty);
+        }
         self.hold_up(c);
         None
+    }
+
+    /// Leaves a duty that has to wait for later.
+    #[cold]
+    #[inline(never)]
+    fn push_duty(&mut self, duty: Option<Duty>) {
+        if let Some(Duty::Wake(task)) = duty {
+            self.k.delay_sleeper(task);
+        }
+        self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
     }
 
     /// Fulfils the CPU's duty, or takes its next step. If it has none of either, it leaves the kernel.
@@ -330,6 +356,8 @@ impl<E: Engine> Sim<E> {
     fn fulfil(&mut self, c: CpuId, duty: Duty) {
         match duty {
             Duty::Act => self.act(c),
+            // Its timer fired just now, so this sleep is still the same.
+            Duty::Wake(task) => self.wake(c, task, wake::TTWU, TaskId::IDLE),
             Duty::Interrupt => self.take_interrupt(c),
             Duty::Schedule => self.schedule(c),
             Duty::Tick => self.tick(c),
@@ -387,13 +415,13 @@ impl<E: Engine> Sim<E> {
         Left::ForLater
     }
 
-    /// May a CPU whose next event comes before every other take it without a turn of the loop?
+    /// May a CPU whose next event comes before every other take it without a turn of the loop? What a turn looks at
+    /// besides events is rare, or soon over.
     #[inline(always)]
     fn goes_straight(&self) -> bool {
-        let is_over = self.k.may_halt && self.k.is_over();
         !self.k.cpus.this_cpu.pauses.returns_to_loop()
+            && !self.k.may_halt
             && !self.k.out.is_full()
-            && !is_over
             && !self.stop.is_asked()
     }
 

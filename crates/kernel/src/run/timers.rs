@@ -1,28 +1,54 @@
 //! Timers of the queue: who owns one that is due, and which CPU it interrupts.
 
+use crate::paths::duty::Duty;
 use crate::state::class::SchedClass;
 use crate::state::cpu::Irq;
-use crate::state::cpus::BOOT_CPU;
 use crate::state::fair::budget_timer::BudgetTimer;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
     /// A timer of the queue is due: it interrupts its owner's CPU. Returns that CPU if it takes the interrupt at once,
-    /// before anything else.
-    #[inline]
-    pub(crate) fn timer_fires(&mut self, timer: u32, at: Instant) -> Option<CpuId> {
+    /// before anything else, and the duty that it has instead of one from its inbox: to wake the timer's task.
+    #[inline(always)]
+    pub(crate) fn timer_fires(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Option<Duty>)> {
         self.now = self.now.max(at);
-        let (mut c, irq) = match self.tasks.get(TaskId(timer)) {
-            Some(t) => (t.cpu, Irq::Sleeper(TaskId(timer), t.sleeps)),
-            None => self.owner_of_timer(timer, at)?,
-        };
-        let mut cpu = &mut self.cpus[c];
-        if !cpu.alive {
-            (c, cpu) = (BOOT_CPU, &mut self.cpus[BOOT_CPU]);
+        let sleeper = TaskId(timer);
+        let Some(t) = self.tasks.get(sleeper) else { return self.other_timer_fires(timer, at) };
+        let (c, irq) = (t.cpu, Irq::Sleeper(sleeper, t.sleeps));
+        let cpu = &self.cpus[c];
+        if cpu.in_user && cpu.alive && cpu.pauses.is_empty() && !cpu.errands.has_irq() {
+            return match self.queue.takes_cpu(c, at) {
+                true => Some((c, Some(Duty::Wake(sleeper)))),
+                false => {
+                    self.cpus[c].errands.add_irq(irq);
+                    None
+                }
+            };
         }
+        self.interrupts(c, irq, at)
+    }
+
+    #[inline(never)]
+    fn other_timer_fires(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Option<Duty>)> {
+        let (c, irq) = self.owner_of_timer(timer, at)?;
+        self.interrupts(c, irq, at)
+    }
+
+    #[inline(never)]
+    fn interrupts(&mut self, c: CpuId, irq: Irq, at: Instant) -> Option<(CpuId, Option<Duty>)> {
+        let c = self.alive_or_boot(c);
+        let cpu = &mut self.cpus[c];
         cpu.errands.add_irq(irq);
-        (cpu.in_user && self.queue.takes_cpu(c, at)).then_some(c)
+        (cpu.in_user && self.queue.takes_cpu(c, at)).then_some((c, None))
+    }
+
+    /// The timer's interrupt on its way to `task` has to wait until the CPU comes first.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn delay_sleeper(&mut self, task: TaskId) {
+        let sleep = self.tasks[task].sleeps;
+        self.this_cpu().errands.add_irq(Irq::Sleeper(task, sleep));
     }
 
     /// The CPU that a timer interrupts, if any. Not for timers of sleeping tasks.

@@ -175,10 +175,16 @@ impl Kernel {
         world.put(t.ea.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
     }
 
-    /// `p->scx.selected_cpu`: the return value of `ops.select_cpu()`, or of the kernel in its place, valid CPU or not.
+    /// Writes that the task of a `task_struct` waits since now.
+    #[inline]
+    pub(crate) fn mirror_waiting<W: World>(&mut self, world: &mut W, task: Ea) {
+        let jiffies = self.jiffies.at(self.now + self.uptime);
+        world.put(task.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
+    }
+
     #[inline]
     pub(crate) fn mirror_selected<W: World>(&self, world: &mut W, task: TaskId, answer: i32) {
-        world.put(self.tasks[task].ea.offset(field::SCX_SELECTED_CPU), &answer.to_le_bytes());
+        self.tasks[task].mirror_selected(world, answer);
     }
 
     /// Writes policy, priority and class as BPF sees them.
@@ -197,6 +203,12 @@ impl Task {
     pub(crate) fn mirror_cpu<W: World>(&self, world: &mut W) {
         world.put(self.ea.offset(field::THREAD_INFO_CPU), &self.cpu.0.to_le_bytes());
         world.put(self.ea.offset(field::WAKE_CPU), &self.wake_cpu.0.to_le_bytes());
+    }
+
+    /// `p->scx.selected_cpu`: the return value of `ops.select_cpu()`, or of the kernel in its place, valid CPU or not.
+    #[inline]
+    pub(crate) fn mirror_selected<W: World>(&self, world: &mut W, answer: i32) {
+        world.put(self.ea.offset(field::SCX_SELECTED_CPU), &answer.to_le_bytes());
     }
 
     /// `p->scx.flags`.

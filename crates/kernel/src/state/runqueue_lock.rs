@@ -13,10 +13,27 @@ impl Kernel {
     /// caller must push its current frame again, which runs once the lock is free. Waiting for a lock with a known
     /// release time is charged.
     pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
-        if !self.cpus[rq].lock.is_free(self.cpus.this_cpu.clock) {
+        self.lock_rq_here(c, rq)
+    }
+
+    /// The same, inlined into a path that every wakeup takes.
+    #[inline(always)]
+    pub(crate) fn lock_rq_here(&mut self, c: CpuId, rq: CpuId) -> bool {
+        if rq == c { self.lock_own_rq(c) } else { self.lock_other_rq(c, rq) }
+    }
+
+    #[inline(never)]
+    fn lock_other_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
+        let Self { cpus, lines, machine, .. } = self;
+        let (me, other) = cpus.this_and(rq);
+        if !other.lock.is_free(me.clock) {
             return self.lock_busy_rq(c, rq);
         }
-        self.take_rq(c, rq);
+        me.spent_ps += machine.costs.lock_acquire_ns * 1000 + lines.write_runqueue_ps(rq, &me.holder);
+        other.lock.take(c, me.moment());
+        if self.clocks.is_some() {
+            self.note_rq_taken(c, rq);
+        }
         true
     }
 

@@ -153,6 +153,8 @@ pub(crate) struct Task {
     pub(crate) nr_allowed: u32,
 
     pub(crate) cpus: CpuSet,
+    /// It may use every CPU: these are all.
+    pub(crate) goes_anywhere: bool,
     pub(crate) class: SchedClass,
     /// `SCX_TASK_IMMED`: it is in a local queue as an immediate task, which runs at once or is reenqueued.
     pub(crate) immed: bool,
@@ -221,7 +223,18 @@ impl Task {
     /// May it run on `cpu`?
     #[inline]
     pub(crate) fn allows(&self, cpu: CpuId) -> bool {
-        self.cpus.contains(cpu)
+        self.goes_anywhere || self.cpus.contains(cpu)
+    }
+
+    /// It begins to wait for a CPU at `now`. Returns whether it was not waiting already, so that it waits since then.
+    #[inline(always)]
+    pub(crate) fn begins_to_wait(&mut self, now: Instant) -> bool {
+        self.watched = true;
+        let resets = std::mem::take(&mut self.reset_runnable_at);
+        if resets {
+            self.runnable_at = now;
+        }
+        resets
     }
 }
 

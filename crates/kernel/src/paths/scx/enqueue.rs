@@ -2,9 +2,10 @@
 
 use crate::paths::sim::Sim;
 use crate::rules::scx::direct_dispatch::Way;
+use crate::state::cpu::Cpu;
 use crate::state::frame::Frame;
-use crate::state::task::OpsState;
-use keel_abi::bpf::Engine;
+use crate::state::task::{OpsState, Task};
+use keel_abi::bpf::{Ea, Engine};
 use keel_abi::scx::{Op, ent};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
@@ -42,26 +43,31 @@ impl<E: Engine> Sim<E> {
 
     #[inline(always)]
     fn ask(&mut self, c: CpuId, rq: CpuId, task: TaskId, enq_flags: u64) {
-        let cpu = self.k.cpu(rq);
-        cpu.qseq += 1;
-        let qseq = cpu.qseq << 12 | u64::from(rq.0);
-        let t = self.k.task(task);
-        t.ops_state = OpsState::Queueing(qseq);
-        let args = [t.ea.0, enq_flags];
+        let ea = begins_queueing(&mut self.k.tasks[task], &mut self.k.cpus[rq], rq);
+        let args = [ea.0, enq_flags];
         let enqueued = Frame::Enqueued { task, enq_flags };
         self.call(c, Op::Enqueue, (task, &args), enqueued, |sim| sim.enqueued(c, task, enq_flags));
     }
 
     /// [`Frame::Enqueued`]: the task was dispatched directly, or the scheduler now has it.
+    #[inline(always)]
     pub(crate) fn enqueued(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
-        if self.k.tasks[task].direct.is_some() {
+        let t = self.k.task(task);
+        if t.direct.is_some() {
             return self.k.direct_dispatch(self.vm.world(), c, task, enq_flags);
         }
-        let t = self.k.task(task);
         if let OpsState::Queueing(qseq) = t.ops_state {
             t.ops_state = OpsState::Queued(qseq);
         }
         t.in_custody = true;
         self.k.tell(Class::QUEUES, c, What::Held { task });
     }
+}
+
+/// A stay of a task with the scheduler begins, on a runqueue with this number. Returns the address of its `task_struct`.
+#[inline(always)]
+pub(crate) fn begins_queueing(t: &mut Task, rq: &mut Cpu, number: CpuId) -> Ea {
+    rq.qseq += 1;
+    t.ops_state = OpsState::Queueing(rq.qseq << 12 | u64::from(number.0));
+    t.ea
 }

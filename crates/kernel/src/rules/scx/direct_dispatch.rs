@@ -1,9 +1,10 @@
 //! Where `do_enqueue_task()` sends a task, and direct dispatch.
 
-use crate::state::cpu::Caller;
+use crate::state::cpu::{Caller, Cpu};
 use crate::state::kernel::Kernel;
+use crate::state::scx::Scx;
 use crate::state::scx::events::ScxEvent;
-use crate::state::task::{Direct, OpsState, State};
+use crate::state::task::{Direct, OpsState, State, Task};
 use keel_abi::bpf::World;
 use keel_abi::scx::{Op, dsq, enq, ops_flags};
 use keel_abi::{CpuId, DsqId, TaskId};
@@ -21,22 +22,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn way_of(&self, task: TaskId) -> Way {
         let t = &self.tasks[task];
-        let cpu = &self.cpus[t.cpu];
-        if !cpu.online {
-            Way::Local(None)
-        } else if cpu.bypassing {
-            Way::Local(Some(ScxEvent::BypassDispatch))
-        } else if t.direct.is_some() {
-            Way::Direct
-        } else if t.state == State::Exiting && self.scx.flags & ops_flags::ENQ_EXITING == 0 {
-            Way::Local(Some(ScxEvent::EnqSkipExiting))
-        } else if t.migration_disabled > 0 && self.scx.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0 {
-            Way::Local(Some(ScxEvent::EnqSkipMigrationDisabled))
-        } else if !self.has(Op::Enqueue) {
-            Way::Global
-        } else {
-            Way::Ask
-        }
+        self.scx.way_of(t, &self.cpus[t.cpu])
     }
 
     /// `direct_dispatch()`: inserts at once, unless the target is another CPU's local queue, whose lock can't be taken
@@ -120,6 +106,28 @@ impl Kernel {
                 }
                 self.queues.global(node)
             }
+        }
+    }
+}
+
+impl Scx {
+    /// Where a task goes that is on the runqueue of this CPU.
+    #[inline(always)]
+    pub(crate) fn way_of(&self, t: &Task, cpu: &Cpu) -> Way {
+        if !cpu.online {
+            Way::Local(None)
+        } else if cpu.bypassing {
+            Way::Local(Some(ScxEvent::BypassDispatch))
+        } else if t.direct.is_some() {
+            Way::Direct
+        } else if t.state == State::Exiting && self.flags & ops_flags::ENQ_EXITING == 0 {
+            Way::Local(Some(ScxEvent::EnqSkipExiting))
+        } else if t.migration_disabled > 0 && self.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0 {
+            Way::Local(Some(ScxEvent::EnqSkipMigrationDisabled))
+        } else if self.entries[Op::Enqueue as usize].is_none() {
+            Way::Global
+        } else {
+            Way::Ask
         }
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! [`crate::state::idle`] has the masks and searches them; the masks as BPF sees them are written here.
 
-use crate::state::cpu::after_ps;
+use crate::state::cpu::{Cpu, after_ps};
 use crate::state::idle::{IdleMask, SelectCpu, Touched, has};
 use crate::state::kernel::Kernel;
 use crate::state::mask::write_mask;
-use crate::state::task::State;
+use crate::state::task::{State, Task};
 use keel_abi::bpf::{Ea, World};
 use keel_abi::lines::LINE_BYTES;
 use keel_abi::scx::wake;
@@ -132,6 +132,30 @@ impl Kernel {
         }
     }
 
+    /// Is it certain that no CPU is idle for `task`? Then that is charged for: it tries to claim the last CPU, and then
+    /// searches. `is_asked` is false if the caller's own set is without the last CPU.
+    #[inline(always)]
+    pub(crate) fn finds_no_idle(
+        &mut self,
+        c: CpuId,
+        task: TaskId,
+        (prev, is_asked): (CpuId, bool),
+        wake_flags: u64,
+    ) -> bool {
+        if !self.idle.finds_none(wake_flags) || self.scx.idle_masks.is_some() {
+            return false;
+        }
+        let t = &self.tasks[task];
+        let is_free = t.nr_allowed > 1 && t.migration_disabled == 0;
+        if is_free {
+            match is_asked && t.allows(prev) {
+                true => self.charge_read_and_write(),
+                false => self.charge_idle_read(c, IdleMask::Cpus, 0),
+            }
+        }
+        is_free
+    }
+
     /// Claims and returns the kernel's default choice for `task`; `c` is the waker's CPU.
     #[inline]
     pub(crate) fn select_cpu_dfl<W: World>(
@@ -158,16 +182,9 @@ impl Kernel {
         if !self.scx.tracks_idle {
             return None;
         }
-        if self.idle.finds_none(wake_flags) && self.scx.idle_masks.is_none() {
-            let t = &self.tasks[task];
-            if t.nr_allowed > 1 && t.migration_disabled == 0 {
-                // It tries to claim the last CPU, and then searches.
-                match t.allows(prev) && allowed.is_none_or(|allowed| has(allowed, prev)) {
-                    true => self.charge_read_and_write(),
-                    false => self.charge_idle_read(c, IdleMask::Cpus, 0),
-                }
-                return None;
-            }
+        let is_asked = allowed.is_none_or(|allowed| has(allowed, prev));
+        if self.finds_no_idle(c, task, (prev, is_asked), wake_flags) {
+            return None;
         }
         self.select_among_idle(world, c, task, prev, wake_flags, (allowed, pick))
     }
@@ -230,11 +247,7 @@ impl Kernel {
     /// is about to go offline.
     #[inline(always)]
     pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
-        let t = &self.tasks[task];
-        match t.migration_disabled > 0 {
-            true => self.cpus[cpu].alive && if t.is_pinned { t.cpu == cpu } else { t.allows(cpu) },
-            false => t.allows(cpu) && self.cpus[cpu].online,
-        }
+        self.tasks[task].may_use(cpu, &self.cpus[cpu])
     }
 
     /// Has `cpu` gone offline since it was chosen for `task`? Not if `c` already has the runqueue's lock: then it was
@@ -258,6 +271,17 @@ impl Kernel {
             .find(|&c| self.machine.topology.place(c).node == node)
             .or_else(|| usable().next())
             .unwrap_or(t.cpu)
+    }
+}
+
+impl Task {
+    /// [`Kernel::may_use`] for a CPU with this number and state.
+    #[inline(always)]
+    pub(crate) fn may_use(&self, number: CpuId, cpu: &Cpu) -> bool {
+        match self.migration_disabled > 0 {
+            true => cpu.alive && if self.is_pinned { self.cpu == number } else { self.allows(number) },
+            false => self.allows(number) && cpu.online,
+        }
     }
 }
 

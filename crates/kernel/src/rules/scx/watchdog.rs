@@ -9,10 +9,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn set_runnable<W: World>(&mut self, world: &mut W, task: TaskId) {
         let now = self.now;
-        let t = self.task(task);
-        t.watched = true;
-        if std::mem::take(&mut t.reset_runnable_at) {
-            t.runnable_at = now;
+        if self.task(task).begins_to_wait(now) {
             self.mirror_runnable_at(world, task);
         }
     }

@@ -103,8 +103,7 @@ impl EventQueue {
     /// Adds one expiry of `timer`.
     #[inline]
     pub fn push(&mut self, at: Instant, timer: u32) {
-        if at <= MAX_INSTANT {
-            self.timers.push(at, timer);
+        if at <= MAX_INSTANT && self.timers.push(at, timer) {
             self.next_at = self.next_at.min(at);
         }
     }

@@ -119,23 +119,27 @@ impl Wheel {
         (due != NOTHING).then_some((due.at, due.id))
     }
 
-    #[inline]
-    pub(super) fn push(&mut self, at: Instant, id: u32) {
+    /// Adds a timer. Returns whether it may be the very first.
+    #[inline(always)]
+    pub(super) fn push(&mut self, at: Instant, id: u32) -> bool {
         self.len += 1;
-        self.next_at = self.next_at.min(at);
         let due = Due { at, id };
         // A timer that is already late joins the earliest possible bucket.
         let bucket = (at.as_ns() >> BUCKET_BITS).max(self.floor);
-        if bucket > self.current && bucket - self.floor < BUCKETS as u64 {
+        // The open bucket has an earlier timer.
+        let is_later = bucket > self.current && bucket - self.floor < BUCKETS as u64;
+        if is_later {
             self.link(bucket, due);
         } else {
             self.push_rarely(bucket, due);
         }
+        !is_later
     }
 
     /// Adds a timer that belongs to the open bucket, or before it, or not into the wheel.
     #[inline(never)]
     fn push_rarely(&mut self, bucket: u64, due: Due) {
+        self.next_at = self.next_at.min(due.at);
         if bucket - self.floor >= BUCKETS as u64 {
             self.far.push(Reverse(due));
             self.far_at = self.far_at.min(due.at);
@@ -196,25 +200,25 @@ impl Wheel {
     #[inline]
     fn link(&mut self, bucket: u64, due: Due) {
         let slot = bucket as usize % BUCKETS;
-        let node = Node { due, next: self.heads[slot] };
-        self.heads[slot] = match self.nodes.get_mut(self.free as usize) {
+        let head = &mut self.heads[slot];
+        match self.nodes.get_mut(self.free as usize) {
             Some(free) => {
-                let number = self.free;
-                self.free = free.next;
-                *free = node;
-                number
+                free.due = due;
+                let number = std::mem::replace(&mut self.free, free.next);
+                free.next = std::mem::replace(head, number);
             }
-            None => self.add_node(node),
-        };
+            None => self.add_node(slot, due),
+        }
         self.words[slot / 64] |= 1 << (slot % 64);
         self.tops[slot / 64 / 64] |= 1 << (slot / 64 % 64);
     }
 
     #[cold]
     #[inline(never)]
-    fn add_node(&mut self, node: Node) -> u32 {
-        self.nodes.push(node);
-        self.nodes.len() as u32 - 1
+    fn add_node(&mut self, slot: usize, due: Due) {
+        let number = self.nodes.len() as u32;
+        let next = std::mem::replace(&mut self.heads[slot], number);
+        self.nodes.push(Node { due, next });
     }
 
     /// Unsorts the current bucket, because an earlier one gets a timer.
