@@ -398,21 +398,25 @@ impl<E: Engine> Sim<E> {
     /// once, if nothing else comes first.
     #[inline(always)]
     fn leave_kernel(&mut self, c: CpuId) -> Left {
-        self.k.start_working(c);
-        let cpu = &mut *self.k.cpus.this_cpu;
-        let at = cpu.tick_at.min(cpu.hrtick_at).min(cpu.work_done_at);
-        if self.k.queue.is_before_all(at) && self.goes_straight() {
+        loop {
+            self.k.start_working(c);
             let cpu = &mut *self.k.cpus.this_cpu;
-            if at == cpu.clock && cpu.pauses.is_empty() {
-                self.go_on(c);
+            let at = cpu.tick_at.min(cpu.hrtick_at).min(cpu.work_done_at);
+            if !self.k.queue.is_before_all(at) || !self.goes_straight() {
+                self.k.this_cpu().in_user = true;
+                self.k.queue.return_cpu(c, at);
+                return Left::ForLater;
+            }
+            let cpu = &mut *self.k.cpus.this_cpu;
+            if at > cpu.clock || !cpu.pauses.is_empty() {
+                cpu.in_user = true;
+                return Left::Until(at);
+            }
+            // If it only works then, the CPU still comes first and leaves the kernel again.
+            if !self.go_on(c) {
                 return Left::NotYet;
             }
-            cpu.in_user = true;
-            return Left::Until(at);
         }
-        self.k.this_cpu().in_user = true;
-        self.k.queue.return_cpu(c, at);
-        Left::ForLater
     }
 
     /// May a CPU whose next event comes before every other take it without a turn of the loop? What a turn looks at

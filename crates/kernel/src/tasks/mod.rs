@@ -39,36 +39,43 @@ enum Then {
     GoOn,
     /// Frames were pushed, or the task works: the path goes on by itself.
     Leave,
+    /// The task works, and the step did nothing else.
+    Work,
 }
 
 /// How long a task that may not fork waits before it tries again.
 const FORK_WAITS_NS: u64 = 1000;
 
 impl<E: Engine> Sim<E> {
-    /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
+    /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time. Returns whether that is work
+    /// and all steps were free.
     #[inline(always)]
-    pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
+    pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) -> bool {
         self.k.counters.programs_went_on += 1;
         let tells = self.k.out.wants(Class::ACTS);
         let mut left = FREE_STEPS;
+        let mut is_free = true;
         while left > 0 {
             // Inline, but for steps that few programs repeat.
             let then = match self.take_common_steps(c, task, tells, &mut left) {
                 Some(then) => then,
                 None => {
-                    left -= 1;
+                    (left, is_free) = (left - 1, false);
                     match tells {
                         true => self.own_step(c, task, |sim| sim.take_any_step(c, task)),
                         false => self.take_step(c, task),
                     }
                 }
             };
-            if let Then::Leave = then {
-                return;
+            match then {
+                Then::GoOn => {}
+                Then::Leave => return false,
+                Then::Work => return is_free,
             }
         }
         self.own_step(c, task, |sim| sim.syscall(c));
         self.k.this_cpu().stack.push(Frame::Act);
+        false
     }
 
     #[inline(never)]
@@ -107,7 +114,7 @@ impl<E: Engine> Sim<E> {
                     if tells {
                         self.k.tell_worked(c, task);
                     }
-                    return Some(Then::Leave);
+                    return Some(Then::Work);
                 }
                 Step::Sleep(amount) if !tells => {
                     t.next_step += 1;

@@ -17,9 +17,10 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The current task of `c`, which has nothing else to do, continues its program if its work is done.
+    /// The current task of `c`, which has nothing else to do, continues its program if its work is done. Returns whether
+    /// it works now and nothing else has happened.
     #[inline(never)]
-    pub(crate) fn go_on(&mut self, c: CpuId) {
+    pub(crate) fn go_on(&mut self, c: CpuId) -> bool {
         let (curr, now) = (self.k.this_cpu().curr, self.k.this_cpu().clock);
         let t = self.k.task(curr);
         match t.doing {
@@ -33,8 +34,9 @@ impl<E: Engine> Sim<E> {
             _ => {
                 t.doing = Doing::Steps;
                 t.began = t.began.min(now);
-                self.take_steps(c, curr);
+                return self.take_steps(c, curr);
             }
         }
+        false
     }
 }

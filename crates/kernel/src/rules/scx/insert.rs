@@ -27,7 +27,7 @@ impl Kernel {
         if enq_flags & (enq::DSQ_PRIQ | enq::IMMED) != 0 || self.scx.knows_immed {
             return self.insert(world, c, queue, task, enq_flags);
         }
-        let at_head = enq_flags & (enq::HEAD | enq::PREEMPT) != 0;
+        let at_head = is_at_head(enq_flags);
         self.enters_queue(task, queue, false);
         let mut ps = self.lines.write_queue_ps(queue, self.cpus.holder());
         ps += self.lines.write_task_ps(task, self.cpus.holder());
@@ -60,6 +60,7 @@ impl Kernel {
     }
 
     /// `dispatch_enqueue()`.
+    #[inline]
     pub(crate) fn insert<W: World>(
         &mut self,
         world: &mut W,
@@ -68,26 +69,68 @@ impl Kernel {
         task: TaskId,
         enq_flags: u64,
     ) {
-        let is_own = self.queues.is_user(queue);
-        let ea = self.enters_queue(task, queue, is_own);
-        let by_vtime = enq_flags & enq::DSQ_PRIQ != 0;
-        let is_refused = by_vtime && !is_own;
-        if is_refused {
+        match self.queues.is_user(queue) {
+            true => self.insert_own(world, c, queue, task, enq_flags),
+            false => self.insert_built_in(world, c, queue, task, enq_flags),
+        }
+    }
+
+    /// The same for one of the scheduler's own queues.
+    #[inline(never)]
+    fn insert_own<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        queue: QueueId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        let ea = self.enters_queue(task, queue, true);
+        let (by_vtime, at_head) = (enq_flags & enq::DSQ_PRIQ != 0, is_at_head(enq_flags));
+        let by = self.cpus.holder();
+        let (dsq, links) = self.queues.table.queue_mut(queue);
+        let work_ps = self.lines.link_ps(dsq, task, by_vtime, at_head, by);
+        let done = if by_vtime {
+            dsq.push_vtime(links, task, vtime(world, ea))
+        } else if at_head {
+            dsq.push_head(links, task)
+        } else {
+            dsq.push_tail(links, task)
+        };
+        let (id, len) = dsq.shown();
+        match done {
+            Ok(()) => self.hold_own_queue(c, queue, work_ps),
+            Err(_) => self.hold_queue_in_error(c, queue, work_ps, (false, done)),
+        }
+        self.tell(Class::QUEUES, c, What::Queued { task, dsq: id, len });
+    }
+
+    /// The same for a local queue or a global one, which are never ordered by vtime.
+    #[inline(never)]
+    fn insert_built_in<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        queue: QueueId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        self.enters_queue(task, queue, false);
+        let (by_vtime, at_head) = (enq_flags & enq::DSQ_PRIQ != 0, is_at_head(enq_flags));
+        if by_vtime {
             self.lock_queue(c, queue);
             self.error(c, "cannot use vtime ordering for built-in DSQs".into());
         }
-        let at_head = enq_flags & (enq::HEAD | enq::PREEMPT) != 0;
-        let work_ps = self.link_ps(queue, task, by_vtime, at_head);
-        let vtime = if by_vtime && !is_refused { Some(vtime(world, ea)) } else { None };
+        let by = self.cpus.holder();
         let (dsq, links) = self.queues.table.queue_mut(queue);
-        let done = match vtime {
-            Some(vtime) => dsq.push_vtime(links, task, vtime),
-            None if at_head => dsq.push_head(links, task),
-            None => dsq.push_tail(links, task),
+        let work_ps = self.lines.link_ps(dsq, task, by_vtime, at_head, by);
+        let done = match at_head {
+            true => dsq.push_head(links, task),
+            false => dsq.push_tail(links, task),
         };
-        let (id, len) = (dsq.id(), dsq.len());
-        if is_refused || done.is_err() {
-            self.hold_queue_in_error(c, queue, work_ps, (is_refused, done));
+        let (id, len) = dsq.shown();
+        if by_vtime || done.is_err() {
+            self.hold_queue_in_error(c, queue, work_ps, (by_vtime, done));
         } else {
             self.hold_queue(c, queue, work_ps);
         }
@@ -202,4 +245,10 @@ impl Kernel {
             self.cpu(rq).nr_immed -= 1;
         }
     }
+}
+
+/// Does a task with these flags go to the head of its queue?
+#[inline]
+const fn is_at_head(enq_flags: u64) -> bool {
+    enq_flags & (enq::HEAD | enq::PREEMPT) != 0
 }

@@ -4,11 +4,13 @@
 //! local queue is protected by its runqueue's lock instead. Nothing else is simulated between a queue's lock and
 //! unlock, so the lock is held by reservation ([`crate::state::cost::lock`]): for as long as the work under it costs.
 
+use crate::state::cost::KernelLines;
 use crate::state::cost::lock::VirtualLock;
+use crate::state::dsq::Dsq;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
 use keel_abi::clocks::Sync;
-use keel_abi::lines::whole_ns;
+use keel_abi::lines::{Holder, whole_ns};
 use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
 use keel_trace::Lock;
 
@@ -34,9 +36,21 @@ impl Kernel {
     /// The same after the queue's line was taken, which cost `line_ps`.
     #[inline(always)]
     pub(crate) fn hold_queue_at_hand(&mut self, c: CpuId, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
-        if let QueueKind::Local(_) = self.queues.kind(queue) {
-            return self.charge_ps(c, line_ps + work_ps);
+        match self.queues.kind(queue) {
+            QueueKind::Local(_) => self.charge_ps(c, line_ps + work_ps),
+            QueueKind::Global | QueueKind::User => self.pass_queue_lock(c, queue, (line_ps, work_ps)),
         }
+    }
+
+    /// [`Kernel::hold_queue`] for a queue that has its own lock.
+    #[inline(always)]
+    pub(crate) fn hold_own_queue(&mut self, c: CpuId, queue: QueueId, work_ps: u64) {
+        let line_ps = self.lines.write_queue_ps(queue, self.cpus.holder());
+        self.pass_queue_lock(c, queue, (line_ps, work_ps));
+    }
+
+    #[inline(always)]
+    fn pass_queue_lock(&mut self, c: CpuId, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
         let now = self.moment();
         if let Some(lock) = self.queue_locks.get_mut(queue.index())
             && lock.is_free(now)
@@ -107,25 +121,6 @@ impl Kernel {
         self.sync_released(self.cpus.at_hand(), Sync::Queue(dsq));
     }
 
-    /// What the lines cost that linking `task` into a queue touches (`dispatch_enqueue()`): the task itself and its
-    /// neighbours. For an insert by vtime it reads the path down the tree, whose last two nodes are the neighbours.
-    #[inline(always)]
-    pub(crate) fn link_ps(&mut self, queue: QueueId, task: TaskId, by_vtime: bool, at_head: bool) -> u64 {
-        let mut ps = self.lines.write_task_ps(task, self.cpus.holder());
-        let dsq = self.queues.table.queue(queue);
-        if !by_vtime {
-            let beside = if at_head { dsq.first() } else { dsq.last() };
-            return ps + beside.map_or(0, |task| self.lines.write_task_ps(task, self.cpus.holder()));
-        }
-        for (level, other) in dsq.way_down().enumerate() {
-            ps += match level {
-                0 | 1 => self.lines.write_task_ps(other, self.cpus.holder()),
-                _ => self.lines.read_task_ps(other, self.cpus.holder()),
-            };
-        }
-        ps
-    }
-
     /// Takes `task` out of `queue` (`task_unlink_from_dsq()`). Returns what the lines cost that this touches: the task
     /// itself and its neighbours. [`Kernel::left_queue`] is to follow.
     #[inline(always)]
@@ -170,5 +165,32 @@ impl Kernel {
         self.lock_queue(c, queue);
         self.unlink(c, queue, task);
         self.unlock_queue(queue);
+    }
+}
+
+impl KernelLines {
+    /// What the lines cost that linking `task` into a queue touches (`dispatch_enqueue()`): the task itself and its
+    /// neighbours. For an insert by vtime it reads the path down the tree, whose last two nodes are the neighbours.
+    #[inline(always)]
+    pub(crate) fn link_ps(
+        &mut self,
+        dsq: &Dsq,
+        task: TaskId,
+        by_vtime: bool,
+        at_head: bool,
+        by: &Holder,
+    ) -> u64 {
+        let mut ps = self.write_task_ps(task, by);
+        if !by_vtime {
+            let beside = if at_head { dsq.first() } else { dsq.last() };
+            return ps + beside.map_or(0, |task| self.write_task_ps(task, by));
+        }
+        for (level, other) in dsq.way_down().enumerate() {
+            ps += match level {
+                0 | 1 => self.write_task_ps(other, by),
+                _ => self.read_task_ps(other, by),
+            };
+        }
+        ps
     }
 }
