@@ -138,6 +138,16 @@ impl Kernel {
         comes_first
     }
 
+    /// The running CPU has just been taken from the queue in the middle of a path: it comes first.
+    #[inline(always)]
+    pub(crate) fn comes_from_queue(&mut self) {
+        debug_assert!(self.cpus.this_cpu.spent_ps < 1000, "its clock shows all costs");
+        debug_assert!(self.queue.comes_first(self.cpus.at_hand(), self.cpus.this_cpu.clock));
+        let cpu = &mut *self.cpus.this_cpu;
+        cpu.clock = cpu.clock.max(self.now);
+        self.now = cpu.clock;
+    }
+
     /// The same in the middle of a path, for a CPU that waits for no lock. If it has to do something else before the
     /// next step, it returns to its loop.
     #[inline(always)]

@@ -234,19 +234,33 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. `duty` is what it enters
-    /// the kernel for, unless it has to look.
+    /// the kernel for, unless it has to look. Then a CPU that is due in the middle of its path goes on at once.
     #[inline(always)]
-    fn run_cpu(&mut self, c: CpuId, at: Instant, mut duty: Option<Duty>) {
+    fn run_cpu(&mut self, mut c: CpuId, mut at: Instant, mut duty: Option<Duty>) {
         self.k.cpus.run(c);
-        let mut next = Some(at);
-        while let Some(at) = next {
+        loop {
             let cpu = self.k.this_cpu();
             debug_assert!(!cpu.pauses.is_parked(), "a CPU in line for a lock has no event");
+            // Its clock may be ahead of the event.
+            let is_first = !cpu.in_user && cpu.clock <= at && cpu.pauses.is_empty();
             if cpu.in_user {
                 cpu.clock = cpu.clock.max(at);
                 duty = self.enter_kernel(c, at, duty);
+            } else if is_first {
+                self.k.comes_from_queue();
             }
-            next = self.run_frames(c, duty.take());
+            at = match self.run_frames(c, duty.take(), is_first) {
+                Left::ForLater => return,
+                Left::Until(at) => at,
+                Left::NotYet => match self.holds_up(c) {
+                    None => return,
+                    Some((at, next)) => {
+                        c = next;
+                        self.k.cpus.run(c);
+                        at
+                    }
+                },
+            };
         }
     }
 
@@ -288,38 +302,39 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Continues what `c` has to do in the kernel, `duty` first, until it is done, an earlier event elsewhere goes
-    /// first, or it has to wait for a lock. Returns when `c` is next due if that is before anything else and so need
-    /// not go through the queue.
+    /// first, or it has to wait for a lock: then it has not left the kernel yet. `is_first` if it is known that it comes
+    /// first.
     #[inline(always)]
-    fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>) -> Option<Instant> {
+    fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>, mut is_first: bool) -> Left {
         loop {
-            if !self.k.this_cpu().pauses.is_empty() {
-                if !self.k.may_step() {
-                    break;
-                }
-                if self.k.this_cpu().pauses.owes_dequeue() {
-                    if !self.k.catches_up() {
+            if !is_first {
+                if !self.k.this_cpu().pauses.is_empty() {
+                    if !self.k.may_step() {
                         break;
                     }
-                    self.push_duty(duty.take());
-                    self.run_pending_dequeues(c);
-                    continue;
+                    if self.k.this_cpu().pauses.owes_dequeue() {
+                        if !self.k.catches_up() {
+                            break;
+                        }
+                        self.push_duty(duty.take());
+                        self.run_pending_dequeues(c);
+                        continue;
+                    }
+                }
+                if !self.k.catches_up() {
+                    break;
                 }
             }
-            if !self.k.catches_up() {
-                break;
-            }
+            is_first = false;
             match self.advance(c, duty.take()) {
                 Left::NotYet => {}
-                Left::ForLater => return None,
-                Left::Until(at) => return Some(at),
+                left => return left,
             }
         }
         if duty.is_some() {
             self.push_duty(duty);
         }
-        self.hold_up(c);
-        None
+        Left::NotYet
     }
 
     /// Leaves a duty that has to wait for later.
@@ -376,14 +391,22 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Suspends `c`: others run first, or it queues for a lock until it gets it.
-    fn hold_up(&mut self, c: CpuId) {
+    /// Suspends `c`: others run first, or it queues for a lock until it gets it. Returns who is next if that is certain.
+    #[inline(always)]
+    fn holds_up(&mut self, c: CpuId) -> Option<(Instant, CpuId)> {
         let cpu = self.k.this_cpu();
         let at = cpu.clock;
-        match cpu.pauses.is_parked() {
-            true => self.k.queue.clear_cpu(c),
-            false => self.k.queue.hold_cpu(c, at),
+        if cpu.pauses.is_parked() {
+            self.k.queue.clear_cpu(c);
+            return None;
         }
+        if self.goes_straight()
+            && let Some(next) = self.k.queue.change_places(c, at)
+        {
+            return Some(next);
+        }
+        self.k.queue.hold_cpu(c, at);
+        None
     }
 
     /// Calls an `ops.dequeue` that is owed.

@@ -59,19 +59,46 @@ impl Held {
     #[inline]
     pub(super) fn adds(&mut self, cpu: CpuId, key: u64) -> bool {
         let len = self.len;
-        if len == MOST || !comes(key) || len >= NEAR && key > self.keys[len - NEAR] {
+        if len == MOST || !self.is_near(len, key) {
             return false;
         }
-        let mut place = len;
-        while place > 0 && self.keys[place - 1] < key {
-            self.keys[place] = self.keys[place - 1];
-            place -= 1;
-        }
-        self.keys[place] = key;
+        self.sort_in(len, key);
         self.len += 1;
         self.first = self.first.min(key);
         self.is_here[cpu.index()] = true;
         true
+    }
+
+    /// Adds `cpu`, which is not here, in place of the first, `next`, if that is due before it and it is due soon;
+    /// returns whether it is.
+    #[inline]
+    pub(super) fn changes_places(&mut self, (cpu, key): (CpuId, u64), next: CpuId) -> bool {
+        let Some(last) = self.len.checked_sub(1) else { return false };
+        if key < self.first || !self.is_near(last, key) {
+            return false;
+        }
+        self.sort_in(last, key);
+        self.first = self.keys[last % MOST];
+        self.is_here[next.index()] = false;
+        self.is_here[cpu.index()] = true;
+        true
+    }
+
+    /// Is a key due soon, compared with the first ones of a list of this length?
+    #[inline]
+    fn is_near(&self, len: usize, key: u64) -> bool {
+        comes(key) && (len < NEAR || key <= self.keys[(len - NEAR) % MOST])
+    }
+
+    /// Moves the earlier of the first `len` keys up by one, and puts the key before them.
+    #[inline]
+    fn sort_in(&mut self, len: usize, key: u64) {
+        let mut place = len;
+        while place > 0 && self.keys[(place - 1) % MOST] < key {
+            self.keys[place % MOST] = self.keys[(place - 1) % MOST];
+            place -= 1;
+        }
+        self.keys[place % MOST] = key;
     }
 
     /// Removes `cpu`, if it is here.

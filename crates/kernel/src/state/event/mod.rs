@@ -72,6 +72,20 @@ impl EventQueue {
         self.cpus.hold(cpu, at);
     }
 
+    /// Holds `cpu`, which does not come first, as [`EventQueue::hold_cpu`] does, and takes the next event, if that is
+    /// one of a CPU in the middle of a kernel path, too; or does neither.
+    #[inline(always)]
+    pub fn change_places(&mut self, cpu: CpuId, at: Instant) -> Option<(Instant, CpuId)> {
+        debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
+        let due = self.cpus.next_at();
+        if due >= self.timers.next_at() || due > self.horizon {
+            return None;
+        }
+        let next = self.cpus.change_places(cpu, at)?;
+        self.note();
+        Some((due, next))
+    }
+
     /// Sets the event of `cpu`, which is not later than its previous one. If it would be the next of all, it is taken
     /// instead, as [`EventQueue::pop`] would; returns whether it is.
     #[inline]

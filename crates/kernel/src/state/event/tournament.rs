@@ -95,6 +95,19 @@ impl Tournament {
         }
     }
 
+    /// Sets the key of `cpu` as [`Tournament::hold`] does, and takes the event of the CPU that is due first, if that is
+    /// earlier and both are in the middle of a kernel path; or does neither.
+    #[inline(always)]
+    pub(super) fn change_places(&mut self, cpu: CpuId, at: Instant) -> Option<CpuId> {
+        let next = self.next_cpu();
+        let is_held = self.winner == self.held.first();
+        if !is_held || !self.held.changes_places((cpu, key(cpu, at)), next) {
+            return None;
+        }
+        self.winner = self.of_final.min(self.held.first());
+        Some(next)
+    }
+
     #[inline(always)]
     fn hold_in_list(&mut self, cpu: CpuId, key: u64) {
         if self.held.adds(cpu, key) {
