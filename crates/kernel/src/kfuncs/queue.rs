@@ -61,22 +61,38 @@ impl Kernel {
         0
     }
 
+    #[inline(never)]
     pub(super) fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
-        let args = w.bytes::<{ dsq_insert_vtime_args::SIZE as usize }>(Ea(a[1])).unwrap_or_default();
-        let field =
-            |offset: u64| u64::from_le_bytes(*args[offset as usize..].first_chunk().expect("a field"));
-        let id = DsqId(field(dsq_insert_vtime_args::DSQ_ID));
-        let slice = field(dsq_insert_vtime_args::SLICE);
-        let vtime = field(dsq_insert_vtime_args::VTIME);
-        let flags = field(dsq_insert_vtime_args::ENQ_FLAGS);
-        u64::from(self.dsq_insert(w, c, a[0], id, slice, Some(vtime), flags)).into()
+        // Word by word: most words take one comparison to find.
+        let word = |offset| w.bytes::<8>(Ea(a[1]).offset(offset)).map_or(0, u64::from_le_bytes);
+        let id = DsqId(word(dsq_insert_vtime_args::DSQ_ID));
+        let slice = word(dsq_insert_vtime_args::SLICE);
+        let vtime = word(dsq_insert_vtime_args::VTIME);
+        let flags = word(dsq_insert_vtime_args::ENQ_FLAGS);
+        u64::from(self.insert_for(w, c, a[0], id, slice, Some(vtime), flags)).into()
+    }
+
+    /// `scx_bpf_dsq_insert()`, and the older `scx_bpf_dsq_insert_vtime()`.
+    #[allow(clippy::too_many_arguments)]
+    #[inline(never)]
+    pub(super) fn dsq_insert<W: World>(
+        &mut self,
+        w: &mut W,
+        c: CpuId,
+        ea: u64,
+        id: DsqId,
+        slice_ns: u64,
+        vtime: Option<u64>,
+        enq_flags: u64,
+    ) -> bool {
+        self.insert_for(w, c, ea, id, slice_ns, vtime, enq_flags)
     }
 
     /// `scx_dsq_insert_preamble()` and `scx_dsq_insert_commit()`. Slice and vtime are written even if the insert is
     /// dropped later.
     #[allow(clippy::too_many_arguments)]
-    #[inline(never)]
-    pub(super) fn dsq_insert<W: World>(
+    #[inline(always)]
+    fn insert_for<W: World>(
         &mut self,
         w: &mut W,
         c: CpuId,

@@ -4,7 +4,6 @@ use crate::paths::callback::Begun;
 use crate::paths::queued_wakeup;
 use crate::paths::scx::enqueue::begins_queueing;
 use crate::paths::sim::Sim;
-use crate::rules::scx::direct_dispatch::Way;
 use crate::state::bpf::functions::F;
 use crate::state::class::SchedClass;
 use crate::state::cpu::Cpu;
@@ -200,6 +199,7 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     pub(crate) fn wake_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
         let now = self.k.now;
+        let is_straight = !self.k.has(Op::Runnable) && self.k.this_cpu().pauses.is_empty();
         let (t, cpu) = (&mut self.k.tasks[task], &mut self.k.cpus[target]);
         t.state = State::Runnable;
         t.busy = false;
@@ -214,6 +214,10 @@ impl<E: Engine> Sim<E> {
         let placed = t.nr_allowed > 1 && t.migration_disabled == 0 && flags != queued_wakeup::FLAGS;
         let ea = t.ea;
         let waits = is_ext && joins_runqueue(t, cpu, now);
+        let asks = is_ext && is_straight && self.k.scx.asks_for(t, cpu);
+        if asks {
+            begins_queueing(t, cpu, target);
+        }
         if is_fork {
             self.k.tell(Class::CORE, c, What::Fork { child: task, target, parent: waker });
         } else {
@@ -231,32 +235,34 @@ impl<E: Engine> Sim<E> {
             }
         }
         self.k.mirror_joined(self.vm.world(), ea, waits);
-        if self.k.has(Op::Runnable) || !self.k.this_cpu().pauses.is_empty() {
-            self.k.this_cpu().stack.push(Frame::Woken { task, target });
-            return self.runnable(c, task, ea, enq_flags);
-        }
         // Nothing has taken time since this step began, so the CPU is still the first.
-        self.enqueue_woken(c, task, target, enq_flags);
+        if asks {
+            return self.ask_for_woken(c, (task, ea), target, enq_flags);
+        }
+        self.k.this_cpu().stack.push(Frame::Woken { task, target });
+        match is_straight {
+            true => self.enqueue(c, task, enq_flags),
+            false => self.runnable(c, task, ea, enq_flags),
+        }
     }
 
-    /// [`Frame::Enqueue`] and then [`Frame::Woken`], for a task that `ops.enqueue` mostly is called for.
+    /// [`Frame::Enqueue`] with a call of `ops.enqueue`, whose stay has begun, and then [`Frame::Woken`].
     #[inline(always)]
-    fn enqueue_woken(&mut self, c: CpuId, task: TaskId, target: CpuId, enq_flags: u64) {
-        let woken = Frame::Woken { task, target };
-        let (t, cpu) = (&mut self.k.tasks[task], &mut self.k.cpus[target]);
-        if self.k.scx.knows_immed || !matches!(self.k.scx.way_of(t, cpu), Way::Ask) {
-            self.k.this_cpu().stack.push(woken);
-            return self.enqueue(c, task, enq_flags);
-        }
-        let ea = begins_queueing(t, cpu, target);
+    fn ask_for_woken(&mut self, c: CpuId, (task, ea): (TaskId, Ea), target: CpuId, enq_flags: u64) {
         let begun = self.begin(c, Op::Enqueue, task, &[ea.0, enq_flags]);
-        if begun == Begun::Over && self.k.stays_first() {
-            self.enqueued(c, task, enq_flags);
-            return self.go(woken, |sim| sim.woken(c, task, target));
-        }
-        self.k.this_cpu().stack.extend([woken, Frame::Enqueued { task, enq_flags }]);
         if begun == Begun::Suspended {
-            self.k.this_cpu().stack.push(Frame::Resume);
+            let enqueued = Frame::Enqueued { task, enq_flags };
+            let frames = [Frame::Woken { task, target }, enqueued, Frame::Resume];
+            return self.k.this_cpu().stack.extend(frames);
+        }
+        if !self.k.stays_first() {
+            let frames = [Frame::Woken { task, target }, Frame::Enqueued { task, enq_flags }];
+            return self.k.this_cpu().stack.extend(frames);
+        }
+        self.enqueued(c, task, enq_flags);
+        match self.k.stays_first() {
+            true => self.woken_ext(c, task, target),
+            false => self.k.this_cpu().stack.push(Frame::Woken { task, target }),
         }
     }
 
@@ -305,14 +311,25 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Woken`]: the CPU reschedules if it is idle and got a task in any queue, or if it runs a task of a lower
     /// class. Then deferred work is done, and the lock is released.
-    #[inline(always)]
     pub(crate) fn woken(&mut self, c: CpuId, task: TaskId, target: CpuId) {
+        match self.k.tasks[task].class {
+            SchedClass::Ext => self.woken_ext(c, task, target),
+            _ => self.woken_rarely(c, task, target),
+        }
+    }
+
+    /// The same for one of the scheduler's tasks.
+    #[inline(always)]
+    fn woken_ext(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         let cpu = &self.k.cpus[target];
-        let is_ext = cpu.next_class == SchedClass::Ext && self.k.tasks[task].class == SchedClass::Ext;
-        if !is_ext || !cpu.deferred.is_empty() || self.k.scx.needs_slow_path {
+        let is_plain = cpu.next_class == SchedClass::Ext && cpu.deferred.is_empty();
+        if !is_plain || self.k.scx.needs_slow_path {
             return self.woken_rarely(c, task, target);
         }
-        self.go(Frame::Unlock { rq: target }, |sim| sim.k.unlock_rq(c, target));
+        match self.k.stays_first() {
+            true => self.k.unlock_rq(c, target),
+            false => self.k.this_cpu().stack.push(Frame::Unlock { rq: target }),
+        }
     }
 
     /// The same with all that may be to be done.

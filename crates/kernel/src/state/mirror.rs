@@ -7,9 +7,9 @@ use crate::state::layout;
 use crate::state::layout::task as field;
 use crate::state::mask::write_mask;
 use crate::state::task::Task;
-use keel_abi::TaskId;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ent;
+use keel_abi::{Instant, TaskId};
 
 /// The first task's `p->scx.tid`; no task has 0.
 pub(crate) const FIRST_TID: u64 = 1;
@@ -178,7 +178,8 @@ impl Kernel {
     /// Writes that the task of a `task_struct` waits since now.
     #[inline]
     pub(crate) fn mirror_waiting<W: World>(&mut self, world: &mut W, task: Ea) {
-        let jiffies = self.jiffies.at(self.now + self.uptime);
+        let shown = Instant::from_ns(self.now.as_ns().wrapping_add(self.uptime.as_ns()));
+        let jiffies = self.jiffies.at(shown);
         world.put(task.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
     }
 

@@ -38,6 +38,7 @@ impl Kernel {
 
     /// Inserts into the local queue of `target` and moves the task there. If it may not run there, that is an error,
     /// and the task goes to the global queue (`dispatch_to_local_dsq()`).
+    #[inline(never)]
     pub(crate) fn insert_at<W: World>(
         &mut self,
         world: &mut W,
@@ -56,7 +57,7 @@ impl Kernel {
                 let queue = self.queues.global(self.machine.topology.place(from).node);
                 return self.insert(world, c, queue, task, enq_flags | enq::CLEAR_OPSS);
             }
-            self.move_task(world, c, task, target);
+            self.move_task(world, c, task, target, false);
         }
         self.insert_local(world, c, target, task, enq_flags | enq::CLEAR_OPSS);
     }
@@ -84,7 +85,16 @@ impl Kernel {
     }
 
     /// Moves a task to another runqueue. `ops.quiescent` and `ops.runnable` are not called: the task stays runnable.
-    pub(crate) fn move_task<W: World>(&mut self, world: &mut W, c: CpuId, task: TaskId, to: CpuId) {
+    /// `has_line` if `c` has written the task in this step.
+    #[inline(always)]
+    pub(crate) fn move_task<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        task: TaskId,
+        to: CpuId,
+        has_line: bool,
+    ) {
         let t = self.task(task);
         debug_assert_eq!(t.migration_disabled, 0, "a spell without migration");
         let from = std::mem::replace(&mut t.cpu, to);
@@ -93,8 +103,11 @@ impl Kernel {
         t.mirror_cpu(world);
         self.cpu(from).nr_running -= 1;
         self.cpu(to).nr_running += 1;
-        let work_ps =
-            self.machine.costs.migration_ns * 1000 + self.lines.write_task_ps(task, self.cpus.holder());
+        let line_ps = match has_line {
+            true => self.lines.rewrite_task_ps(task, self.cpus.holder()),
+            false => self.lines.write_task_ps(task, self.cpus.holder()),
+        };
+        let work_ps = self.machine.costs.migration_ns * 1000 + line_ps;
         self.hold_rq(c, if from == c { to } else { from }, work_ps);
         self.tell(Class::CORE, c, What::Migrate { task, from, to });
     }

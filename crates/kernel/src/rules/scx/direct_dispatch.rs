@@ -111,6 +111,12 @@ impl Kernel {
 }
 
 impl Scx {
+    /// Is the scheduler asked for such a task, and nothing else to be done before?
+    #[inline(always)]
+    pub(crate) fn asks_for(&self, t: &Task, cpu: &Cpu) -> bool {
+        !self.knows_immed && matches!(self.way_of(t, cpu), Way::Ask)
+    }
+
     /// Where a task goes that is on the runqueue of this CPU.
     #[inline(always)]
     pub(crate) fn way_of(&self, t: &Task, cpu: &Cpu) -> Way {

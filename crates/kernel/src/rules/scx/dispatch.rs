@@ -86,10 +86,11 @@ impl Kernel {
     /// `c` takes a task of runqueue `from`, which has left its queue, into its local queue.
     #[inline(always)]
     fn pull<W: World>(&mut self, world: &mut W, c: CpuId, (task, from): (TaskId, CpuId), enq_flags: u64) {
+        // It has just written the task's line, to take it out of its queue.
         if from != c {
-            self.move_task(world, c, task, c);
+            self.move_task(world, c, task, c, true);
         }
-        self.insert_local(world, c, c, task, enq_flags);
+        self.insert_local_having(world, c, c, task, (enq_flags, true));
     }
 
     /// The first task behind the head of `queue` that may come to `c`. Reads the tasks up to it, which costs `ps` more.

@@ -23,6 +23,19 @@ impl Kernel {
         task: TaskId,
         enq_flags: u64,
     ) {
+        self.insert_local_having(world, c, rq, task, (enq_flags, false));
+    }
+
+    /// The same; `has_line` if the acting CPU has written the task in this step.
+    #[inline(always)]
+    pub(crate) fn insert_local_having<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        rq: CpuId,
+        task: TaskId,
+        (enq_flags, has_line): (u64, bool),
+    ) {
         let queue = self.queues.local(rq);
         if enq_flags & (enq::DSQ_PRIQ | enq::IMMED) != 0 || self.scx.knows_immed {
             return self.insert(world, c, queue, task, enq_flags);
@@ -30,7 +43,10 @@ impl Kernel {
         let at_head = is_at_head(enq_flags);
         self.enters_queue(task, queue, false);
         let mut ps = self.lines.write_queue_ps(queue, self.cpus.holder());
-        ps += self.lines.write_task_ps(task, self.cpus.holder());
+        ps += match has_line {
+            true => self.lines.rewrite_task_ps(task, self.cpus.holder()),
+            false => self.lines.write_task_ps(task, self.cpus.holder()),
+        };
         let (dsq, links) = self.queues.table.queue_mut(queue);
         if let Some(beside) = if at_head { dsq.first() } else { dsq.last() } {
             ps += self.lines.write_task_ps(beside, self.cpus.holder());

@@ -162,6 +162,16 @@ impl KernelLines {
         }
     }
 
+    /// Writes a task again that `by` has written in the same step: it still has the line, unless a crowd of tasks has
+    /// taken its place.
+    #[inline]
+    pub(crate) fn rewrite_task_ps(&mut self, task: TaskId, by: &Holder) -> u64 {
+        match self.crowded {
+            None => 0,
+            Some(_) => self.rare_task_ps(task, by, true),
+        }
+    }
+
     /// Reads a task and then writes it.
     #[inline]
     pub(crate) fn read_and_write_task_ps(&mut self, task: TaskId, by: &Holder) -> u64 {

@@ -32,6 +32,7 @@ enum Act {
     ClearCpu(u32),
     TakeCpu(u32, u64),
     GoOn(u32, u64),
+    ChangePlaces(u32, u64),
     Push(u64, u32),
     Pop,
 }
@@ -46,6 +47,7 @@ fn acts(cpus: u32) -> impl Strategy<Value = Vec<Act>> {
         (0..cpus).prop_map(Act::ClearCpu),
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::TakeCpu(cpu, at)),
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::GoOn(cpu, at)),
+        (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::ChangePlaces(cpu, at)),
         (at, id).prop_map(|(at, id)| Act::Push(at, id)),
         Just(Act::Pop),
     ];
@@ -94,6 +96,18 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                 queue.clear_cpu(CpuId(cpu));
                 let expected = model.due.first().is_none_or(|first| own < *first);
                 assert_eq!(queue.comes_first(CpuId(cpu), own.0), expected);
+            }
+            // If it changes places, the other one was first of all, and it is behind that.
+            Act::ChangePlaces(cpu, ns) => {
+                let own = (Instant::from_ns(ns), Source::Cpu(CpuId(cpu)));
+                model.clear(CpuId(cpu));
+                queue.clear_cpu(CpuId(cpu));
+                if let Some((at, next)) = queue.change_places(CpuId(cpu), own.0) {
+                    let first = (at, Source::Cpu(next));
+                    assert_eq!(model.pop(), Some(first));
+                    assert!(first < own, "{first:?} and {own:?}");
+                    model.add(own.0, own.1);
+                }
             }
             Act::Push(ns, id) => {
                 model.add(Instant::from_ns(ns), Source::Timer(id));
