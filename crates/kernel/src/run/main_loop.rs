@@ -302,7 +302,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Continues what `c` has to do in the kernel, `duty` first, until it is done, an earlier event elsewhere goes
-    /// first, or it has to wait for a lock: then it has not left the kernel yet. `is_first` if it is known that it comes
+    /// first, or it has to wait for a lock: then it has not left the kernel yet. `is_first` if it is known to come
     /// first.
     #[inline(always)]
     fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>, mut is_first: bool) -> Left {
@@ -338,7 +338,6 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Leaves a duty that has to wait for later.
-    #[cold]
     #[inline(never)]
     fn push_duty(&mut self, duty: Option<Duty>) {
         if let Some(Duty::Wake(task)) = duty {
@@ -391,7 +390,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Suspends `c`: others run first, or it queues for a lock until it gets it. Returns who is next if that is certain.
+    /// Suspends `c`: others run first, or it queues for a lock until it gets it. Returns who is next if that is
+    /// certain.
     #[inline(always)]
     fn holds_up(&mut self, c: CpuId) -> Option<(Instant, CpuId)> {
         let cpu = self.k.this_cpu();

@@ -44,8 +44,7 @@ impl Kernel {
     }
 
     /// The timer's interrupt on its way to `task` has to wait until the CPU comes first.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn delay_sleeper(&mut self, task: TaskId) {
         let sleep = self.tasks[task].sleeps;
         self.this_cpu().errands.add_irq(Irq::Sleeper(task, sleep));

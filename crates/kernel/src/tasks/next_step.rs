@@ -17,8 +17,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The current task of `c`, which has nothing else to do, continues its program if its work is done. Returns whether
-    /// it works now and nothing else has happened.
+    /// The current task of `c`, which has nothing else to do, continues its program if its work is done. Returns
+    /// whether it works now and nothing else has happened.
     #[inline(never)]
     pub(crate) fn go_on(&mut self, c: CpuId) -> bool {
         let (curr, now) = (self.k.this_cpu().curr, self.k.this_cpu().clock);

@@ -64,7 +64,7 @@ impl<E: Engine> Sim<E> {
     }
 }
 
-/// A stay of a task with the scheduler begins, on a runqueue with this number. Returns the address of its `task_struct`.
+/// A stay of a task with the scheduler begins, on a runqueue with this number. Returns where its `task_struct` is.
 #[inline(always)]
 pub(crate) fn begins_queueing(t: &mut Task, rq: &mut Cpu, number: CpuId) -> Ea {
     rq.qseq += 1;

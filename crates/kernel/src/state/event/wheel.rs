@@ -197,7 +197,7 @@ impl Wheel {
         self.next_at = self.first.at.min(self.far_at);
     }
 
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, bucket: u64, due: Due) {
         let slot = bucket as usize % BUCKETS;
         let head = &mut self.heads[slot];
