@@ -305,36 +305,38 @@ impl<E: Engine> Sim<E> {
     /// first, or it has to wait for a lock: then it has not left the kernel yet. `is_first` if it is known to come
     /// first.
     #[inline(always)]
-    fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>, mut is_first: bool) -> Left {
-        loop {
-            if !is_first {
-                if !self.k.this_cpu().pauses.is_empty() {
-                    if !self.k.may_step() {
-                        break;
-                    }
-                    if self.k.this_cpu().pauses.owes_dequeue() {
-                        if !self.k.catches_up() {
-                            break;
-                        }
-                        self.push_duty(duty.take());
-                        self.run_pending_dequeues(c);
-                        continue;
-                    }
-                }
-                if !self.k.catches_up() {
-                    break;
-                }
-            }
-            is_first = false;
+    fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>, is_first: bool) -> Left {
+        let mut goes_on = is_first || self.takes_step(c, &mut duty);
+        while goes_on {
             match self.advance(c, duty.take()) {
                 Left::NotYet => {}
                 left => return left,
             }
+            goes_on = self.takes_step(c, &mut duty);
         }
         if duty.is_some() {
             self.push_duty(duty);
         }
         Left::NotYet
+    }
+
+    /// May `c` take its next step? An `ops.dequeue` that it owes comes before that, and before `duty`.
+    #[inline(always)]
+    fn takes_step(&mut self, c: CpuId, duty: &mut Option<Duty>) -> bool {
+        while !self.k.this_cpu().pauses.is_empty() {
+            if !self.k.may_step() {
+                return false;
+            }
+            if !self.k.this_cpu().pauses.owes_dequeue() {
+                break;
+            }
+            if !self.k.catches_up() {
+                return false;
+            }
+            self.push_duty(duty.take());
+            self.run_pending_dequeues(c);
+        }
+        self.k.catches_up()
     }
 
     /// Leaves a duty that has to wait for later.

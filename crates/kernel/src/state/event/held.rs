@@ -4,6 +4,7 @@
 //! first, and is due again some nanoseconds later. A short sorted list of those costs less than a tournament among all
 //! CPUs. One that is due later than [`NEAR`] of them, as it waits for a lock, is as well off in the tournament.
 
+use crate::state::event::MAX_CPUS;
 use crate::state::event::tournament::{NEVER, comes, cpu_of};
 use keel_abi::CpuId;
 
@@ -20,12 +21,12 @@ pub(super) struct Held {
     /// The earliest, or [`NEVER`].
     first: u64,
     /// By CPU: is it here?
-    is_here: Vec<bool>,
+    is_here: Box<[bool; MAX_CPUS as usize]>,
 }
 
 impl Held {
-    pub(super) fn new(cpus: u32) -> Self {
-        Self { keys: [NEVER; MOST], len: 0, first: NEVER, is_here: vec![false; cpus as usize] }
+    pub(super) fn new() -> Self {
+        Self { keys: [NEVER; MOST], len: 0, first: NEVER, is_here: Box::new([false; MAX_CPUS as usize]) }
     }
 
     /// The earliest key, or [`NEVER`].
@@ -43,7 +44,7 @@ impl Held {
     /// The key of `cpu`, or [`NEVER`].
     #[inline]
     pub(super) fn key(&self, cpu: CpuId) -> u64 {
-        match self.len > 0 && self.is_here[cpu.index()] {
+        match self.len > 0 && self.is_here[cpu.index() % MAX_CPUS as usize] {
             true => self.keys[self.place(cpu)],
             false => NEVER,
         }
@@ -65,22 +66,23 @@ impl Held {
         self.sort_in(len, key);
         self.len += 1;
         self.first = self.first.min(key);
-        self.is_here[cpu.index()] = true;
+        self.is_here[cpu.index() % MAX_CPUS as usize] = true;
         true
     }
 
-    /// Adds `cpu`, which is not here, in place of the first, `next`, if that is due before it and it is due soon;
-    /// returns whether it is.
+    /// Adds `cpu`, which is not here, in place of the first, `next`, which is due before it, if it is due soon; returns
+    /// whether it is.
     #[inline]
     pub(super) fn changes_places(&mut self, (cpu, key): (CpuId, u64), next: CpuId) -> bool {
-        let Some(last) = self.len.checked_sub(1) else { return false };
-        if key < self.first || !self.is_near(last, key) {
+        debug_assert!(self.len > 0 && self.first < key, "{next:?} is here, and is due first");
+        let last = self.len - 1;
+        if !self.is_near(last, key) {
             return false;
         }
         self.sort_in(last, key);
         self.first = self.keys[last % MOST];
-        self.is_here[next.index()] = false;
-        self.is_here[cpu.index()] = true;
+        self.is_here[next.index() % MAX_CPUS as usize] = false;
+        self.is_here[cpu.index() % MAX_CPUS as usize] = true;
         true
     }
 
@@ -104,7 +106,7 @@ impl Held {
     /// Removes `cpu`, if it is here.
     #[inline]
     pub(super) fn remove(&mut self, cpu: CpuId) {
-        if self.len > 0 && self.is_here[cpu.index()] {
+        if self.len > 0 && self.is_here[cpu.index() % MAX_CPUS as usize] {
             self.take(cpu);
         }
     }
@@ -114,13 +116,13 @@ impl Held {
         let place = self.place(cpu);
         self.keys.copy_within(place + 1..self.len, place);
         self.shrink();
-        self.is_here[cpu.index()] = false;
+        self.is_here[cpu.index() % MAX_CPUS as usize] = false;
     }
 
     /// Removes the first, which is that of `cpu`.
     #[inline]
     pub(super) fn take_first(&mut self, cpu: CpuId) {
         self.shrink();
-        self.is_here[cpu.index()] = false;
+        self.is_here[cpu.index() % MAX_CPUS as usize] = false;
     }
 }

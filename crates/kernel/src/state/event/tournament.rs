@@ -77,7 +77,7 @@ impl Tournament {
             cpus: total,
             winner: NEVER,
             of_final: NEVER,
-            held: Held::new(cpus),
+            held: Held::new(),
         }
     }
 
@@ -95,12 +95,12 @@ impl Tournament {
         }
     }
 
-    /// Sets the key of `cpu` as [`Tournament::hold`] does, and takes the event of the CPU that is due first, if that is
-    /// earlier and both are in the middle of a kernel path; or does neither.
+    /// Sets the key of `cpu` as [`Tournament::hold`] does, and takes the event of the CPU that is due first and before
+    /// that, if both are in the middle of a kernel path; or does neither.
     #[inline(always)]
     pub(super) fn change_places(&mut self, cpu: CpuId, at: Instant) -> Option<CpuId> {
         let next = self.next_cpu();
-        let is_held = self.winner == self.held.first();
+        let is_held = self.winner == self.held.first() && self.winner < key(cpu, at);
         if !is_held || !self.held.changes_places((cpu, key(cpu, at)), next) {
             return None;
         }
