@@ -33,7 +33,7 @@ use lock_wait::LockWaits;
 use long_delay::LongDelays;
 use realtime::Realtime;
 use scene::Woken;
-pub(crate) use scene::{Scene, Slots, State, Task};
+pub(crate) use scene::{OFFLINE, RESERVED, RUNS, Scene, Slots, State, Task};
 use stall::Stalls;
 use starvation::Starvation;
 use std::sync::Arc;
@@ -62,6 +62,13 @@ pub struct Conduct {
     realtime: Realtime,
     unfair: Unfair,
     locks: LockWaits,
+}
+
+/// Could a CPU have run another task before a switch, and could it afterwards?
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    pub(crate) was_idle: bool,
+    pub(crate) is_idle: bool,
 }
 
 impl Conduct {
@@ -133,7 +140,10 @@ impl Conduct {
     pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) -> Option<u32> {
         match what {
             What::Switch { prev, next, .. } if prev == next => {}
-            What::Switch { why, next, .. } => self.switch(at, cpu, slots, why, next),
+            What::Switch { why, next, .. } => {
+                self.turns(at, cpu, slots, next);
+                self.switches(at, cpu, slots, why);
+            }
             What::Wakeup { target, waker, .. } => {
                 return self.wakes(at, cpu, Act::Woken, slots, target, waker);
             }
@@ -143,7 +153,7 @@ impl Conduct {
             What::LockWait { lock, waited } => self.locks.contended(at, cpu, lock, waited),
             What::Online { target, up } => self.online(at, target, up),
             What::Reserved { target, on } => {
-                self.scene.cpus.get(target).reserved = on;
+                self.scene.cpus.get(target).set(RESERVED, on);
                 self.realtime.switched(&mut self.scene, at, target);
             }
             _ => {
@@ -194,8 +204,9 @@ impl Conduct {
         }
     }
 
+    /// A CPU gets another task. [`Conduct::switches`] is to follow.
     #[inline(always)]
-    fn switch(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why, next: TaskId) {
+    pub(crate) fn turns(&mut self, at: Instant, cpu: CpuId, slots: Slots, next: TaskId) -> Turn {
         let mut row = self.scene.cpus.get(cpu);
         if row.is_held(at) {
             self.stalls.found(&mut self.scene, at, cpu);
@@ -203,6 +214,14 @@ impl Conduct {
         }
         row.since = at;
         (row.runs, row.slot) = slots.next().map_or((TaskId::IDLE, 0), |slot| (next, slot));
+        let was_idle = row.could_run();
+        row.set(RUNS, !next.is_idle());
+        Turn { was_idle, is_idle: row.could_run() }
+    }
+
+    /// The tasks of a switch come and leave.
+    #[inline(always)]
+    pub(crate) fn switches(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why) {
         if let Some(slot) = slots.next() {
             self.comes(at, cpu, slot);
         }
@@ -271,9 +290,9 @@ impl Conduct {
             return self.leaves_otherwise(at, cpu, slot, why);
         }
         task.ran += at.since(task.since);
+        machine.takes(task.heft, task.origin.last_cpu.unwrap_or(cpu));
         (task.state, task.since) = (State::Asleep, at);
         task.share.breaks();
-        machine.weighs(task, task.rq, 0);
     }
 
     /// [`Conduct::leaves`] where it does more than go to sleep.
@@ -285,6 +304,7 @@ impl Conduct {
             State::Waiting => self.stops_waiting(at, slot),
             State::Asleep | State::Throttled => {}
         }
+        self.scene.unweigh(slot);
         let task = self.scene.tasks.at(slot);
         (task.state, task.since) = (State::Asleep, at);
         if task.awaited.as_ref().is_some_and(|awaited| awaited.got.is_some()) {
@@ -297,11 +317,7 @@ impl Conduct {
                 self.waits_again(at, slot, cpu);
             }
             Why::Exited => self.gone(at, slot),
-            Why::Blocked | Why::WasIdle => {
-                let (task, mut machine) = self.scene.split(slot);
-                task.share.breaks();
-                machine.weighs(task, task.rq, 0);
-            }
+            Why::Blocked | Why::WasIdle => self.scene.tasks.at(slot).share.breaks(),
         }
     }
 
@@ -355,6 +371,7 @@ impl Conduct {
                 self.starvation.judge(&mut self.scene, at, slot, false);
                 self.realtime.stops(&mut self.scene, at, slot);
                 self.stops_waiting(at, slot);
+                self.scene.unweigh(slot);
                 self.waits_again(at, slot, rq);
             }
             (State::Throttled, false) => self.waits_again(at, slot, rq),
@@ -425,7 +442,7 @@ impl Conduct {
         let rq = std::mem::replace(&mut row.rq, to);
         let urgent = row.is_urgent();
         if rq != to {
-            machine.weighs(row, to, row.heft);
+            machine.shifts(row.heft, rq, to);
             self.takes_from(at, rq);
             self.scene.cpus.get(to).enters(at, slot);
         }
@@ -481,6 +498,8 @@ impl Conduct {
         if row.weight != weight || row.prio.is_some_and(|before| (before < 100) != (prio < 100)) {
             row.share.breaks();
         }
+        self.scene.unweigh(slot);
+        let row = self.scene.tasks.at(slot);
         row.weight = weight;
         let is_new = row.prio.replace(prio) != Some(prio);
         row.heft = row.heft();
@@ -500,6 +519,7 @@ impl Conduct {
                 self.starvation.judge(&mut self.scene, at, slot, false);
                 self.realtime.stops(&mut self.scene, at, slot);
                 self.stops_waiting(at, slot);
+                self.scene.unweigh(slot);
                 self.gone(at, slot);
             }
         }
@@ -511,9 +531,7 @@ impl Conduct {
         self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
         self.unfair.end(&mut self.scene, slot);
         let task = self.scene.tasks.at(slot);
-        task.state = State::Asleep;
         let id = task.id;
-        self.scene.weigh(slot);
         self.scene.tasks.end(id);
     }
 
@@ -525,8 +543,8 @@ impl Conduct {
 
     fn online(&mut self, at: Instant, target: CpuId, up: bool) {
         let cpu = self.scene.cpus.get(target);
-        if cpu.offline == up {
-            cpu.offline = !up;
+        if cpu.is(OFFLINE) == up {
+            cpu.set(OFFLINE, !up);
             self.scene.online.add(at, if up { 1 } else { -1 });
             self.realtime.switched(&mut self.scene, at, target);
         }
@@ -535,7 +553,7 @@ impl Conduct {
 
 impl Sink for Conduct {
     fn wants(&self) -> Class {
-        Class::CORE.with(Class::DECISIONS).with(Class::QUEUES).with(Class::LOCKS)
+        Class::CORE.with(Class::DECISIONS).with(Class::PLACES).with(Class::LOCKS)
     }
 
     fn events(&mut self, events: &[Event]) {

@@ -12,12 +12,13 @@ mod task;
 pub use names::{NAMES_KEPT, NameFigures};
 pub use task::TaskFigures;
 
+use crate::conduct::Slots;
 use crate::cpus::{Cpus, Integral};
 use crate::histogram::{Histogram, Spread};
 use crate::table::Tasks;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What, Why};
-use names::Names;
+use names::{NameId, Names};
 use std::sync::Arc;
 use task::{Row, State};
 
@@ -168,7 +169,7 @@ impl Figures {
     }
 
     #[inline(always)]
-    fn switch(&mut self, at: Instant, cpu: CpuId, reported: TaskId, why: Why, next: TaskId) {
+    fn switch(&mut self, at: Instant, cpu: CpuId, (reported, why, next): (TaskId, Why, TaskId), slots: Slots) {
         let on = self.cpus.get(cpu);
         let (prev, ran) = (on.task, at.since(on.since));
         if prev == next {
@@ -179,7 +180,7 @@ impl Figures {
             self.lost(at, reported, why);
         }
         self.sums.switches += 1;
-        if let Some(row) = self.tasks.get(prev) {
+        if let Some(row) = self.tasks.get_near(slots.near_task(), prev) {
             row.ran(cpu, ran, self.cpus.len());
             row.switches += 1;
             row.preemptions += u64::from(why == Why::Preempted);
@@ -188,21 +189,15 @@ impl Figures {
                 self.end(at, prev);
             }
         }
-        if let Some(row) = self.tasks.get(next) {
+        if let Some(row) = self.tasks.get_near(slots.near_next(), next) {
             if let Some((waited, woken)) = row.state.waited(at) {
                 row.wait += waited;
                 if woken {
-                    match row.name_id {
-                        Some(name) => self.names.waited(name, waited),
-                        None => self.delays.record(waited),
-                    }
+                    self.names.delays_of(row.name_id).unwrap_or(&mut self.delays).record(waited);
                 }
             }
             (row.state, row.throttled) = (State::Running, false);
-            row.first_run = row.first_run.min(at);
-            let moved = row.last_cpu.is_some_and(|last| last != cpu);
-            row.migrations += u64::from(moved);
-            row.last_cpu = Some(cpu);
+            row.runs(at, cpu);
         }
     }
 
@@ -222,8 +217,8 @@ impl Figures {
     }
 
     #[inline(always)]
-    fn runnable(&mut self, at: Instant, task: TaskId) {
-        if let Some(row) = self.tasks.get(task)
+    fn runnable(&mut self, at: Instant, task: TaskId, slots: Slots) {
+        if let Some(row) = self.tasks.get_near(slots.near_task(), task)
             && row.state == State::Asleep
         {
             row.turns(at, State::Waiting { since: at, woken: true });
@@ -262,17 +257,18 @@ impl Figures {
         self.now = at;
     }
 
+    /// `slots` says where another table has the rows of these tasks.
     #[inline(always)]
-    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What) {
+    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) {
         match what {
-            What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
+            What::Switch { prev, why, next } => self.switch(at, cpu, (prev, why, next), slots),
             What::Wakeup { task, .. } => {
                 self.sums.wakeups += 1;
-                self.runnable(at, task);
+                self.runnable(at, task, slots);
             }
             What::Fork { child, .. } => {
                 self.sums.forks += 1;
-                self.runnable(at, child);
+                self.runnable(at, child, slots);
             }
             What::Exit { task } => self.exit(at, task),
             What::Count { task, units } => {
@@ -305,7 +301,7 @@ impl Figures {
         if let Some(row) = self.tasks.get(info.task) {
             row.task = info.task;
             row.pid = info.pid;
-            if row.name_id.is_none() || row.name != *name {
+            if row.name_id == NameId::NONE || row.name != *name {
                 row.name_id = self.names.seen(name);
             }
             row.name = name.clone();
@@ -320,7 +316,7 @@ impl Sink for Figures {
 
     fn events(&mut self, events: &[Event]) {
         for &Event { at, cpu, what } in events {
-            self.event(at, cpu, what);
+            self.event(at, cpu, what, Slots::NONE);
         }
         if let Some(last) = events.last() {
             self.passed(last.at);

@@ -6,8 +6,8 @@ use crate::finding::{Finding, Kind, shared};
 use crate::longest::Sums;
 use crate::looked_at::{DecisionLog, LookedAt};
 use crate::waste::{Verdict, Waste, follow};
-use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
-use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What, Why};
+use keel_abi::{CpuId, Instant, Span};
+use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What};
 
 /// How many findings of each kind are kept.
 pub const KEPT: usize = 20;
@@ -109,45 +109,43 @@ impl Judge {
 
 impl Judge {
     /// Runs all checks in one pass. The kind of event is matched once: each frequent kind has its own copy of all
-    /// checks, from which the compiler has removed everything that doesn't concern it. The larger copies are functions,
-    /// so that the loop over the events is short.
+    /// checks, from which the compiler has removed everything that doesn't concern it.
     #[inline(always)]
     fn event(&mut self, event: &Event) {
         let Event { at, cpu, what } = *event;
         match what {
-            What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
-            What::Wakeup { task, target, waker } => self.wakeup(at, cpu, task, target, waker),
+            What::Switch { .. } => self.pass(at, cpu, what),
+            What::Wakeup { .. } => self.pass(at, cpu, what),
             What::Placed { .. } => self.pass(at, cpu, what),
-            What::Queued { task, dsq, .. } => self.queued(at, cpu, task, dsq),
-            What::Unqueued { .. } => self.pass(at, cpu, what),
+            What::Queued { .. } => self.pass(at, cpu, what),
             What::Held { .. } => self.pass(at, cpu, what),
             What::Migrate { .. } => self.pass(at, cpu, what),
             What::Count { .. } => self.pass(at, cpu, what),
             What::LockWait { .. } => self.pass(at, cpu, what),
-            _ => self.pass_rarely(at, cpu, what),
+            What::Fork { .. }
+            | What::Exit { .. }
+            | What::Unqueued { .. }
+            | What::Kick { .. }
+            | What::Callback { .. }
+            | What::Online { .. }
+            | What::Bypass { .. }
+            | What::Priority { .. }
+            | What::Throttled { .. }
+            | What::Reserved { .. }
+            | What::Awaits { .. }
+            | What::Worked { .. }
+            | What::Acts { .. }
+            | What::Waited { .. }
+            | What::Piped { .. }
+            | What::Lost { .. } => self.pass_rarely(at, cpu, what),
         }
-    }
-
-    #[inline(never)]
-    fn switch(&mut self, at: Instant, cpu: CpuId, prev: TaskId, why: Why, next: TaskId) {
-        self.pass(at, cpu, What::Switch { prev, why, next });
-    }
-
-    #[inline(never)]
-    fn wakeup(&mut self, at: Instant, cpu: CpuId, task: TaskId, target: CpuId, waker: TaskId) {
-        self.pass(at, cpu, What::Wakeup { task, target, waker });
-    }
-
-    /// No check asks for the queue's length.
-    #[inline(never)]
-    fn queued(&mut self, at: Instant, cpu: CpuId, task: TaskId, dsq: DsqId) {
-        self.pass(at, cpu, What::Queued { task, dsq, len: 0 });
     }
 
     #[inline(always)]
     fn pass(&mut self, at: Instant, cpu: CpuId, what: What) {
-        self.figures.event(at, cpu, what);
-        follow(&mut self.waste, &mut self.conduct, at, cpu, what);
+        let slots = self.conduct.slots(what);
+        self.figures.event(at, cpu, what, slots);
+        follow(&mut self.waste, &mut self.conduct, at, cpu, what, slots);
     }
 
     /// What a task is: all checks share its name.

@@ -284,8 +284,10 @@ impl Matching {
         if self.free.any() {
             return self.wait_for_free(slot, class, prefer);
         }
+        if row.unpaired.is_empty() {
+            self.hungry.insert(class.0 as usize);
+        }
         row.unpaired.push_back(&mut self.tasks, slot);
-        self.hungry.insert(class.0 as usize);
     }
 
     #[cold]

@@ -28,6 +28,23 @@ impl<T> Default for Tasks<T> {
     }
 }
 
+/// A row that knows its task.
+pub(crate) trait OfTask {
+    /// The task; [`TaskId::IDLE`] in a blank row.
+    fn task(&self) -> TaskId;
+}
+
+impl<T: From<TaskId> + OfTask> Tasks<T> {
+    /// Like [`Tasks::get`], but fast if the row is in `slot`, as it is in another table that met the same tasks.
+    #[inline(always)]
+    pub(crate) fn get_near(&mut self, slot: u32, task: TaskId) -> Option<&mut T> {
+        if self.rows.get(slot as usize).is_some_and(|row| row.task() == task) {
+            return self.rows.get_mut(slot as usize);
+        }
+        self.get(task)
+    }
+}
+
 impl<T: From<TaskId>> Tasks<T> {
     /// The slot of `task`'s row, created if the task is new; `None` for an idle task and for one that has exited.
     #[inline(always)]
@@ -45,6 +62,7 @@ impl<T: From<TaskId>> Tasks<T> {
     pub(crate) fn any_slot(&mut self, task: TaskId) -> u32 {
         match self.slots.get(task.index()) {
             Some(&slot) if slot != UNSEEN => slot,
+            _ if task.is_idle() => GONE,
             _ => self.add(task).unwrap_or(GONE),
         }
     }

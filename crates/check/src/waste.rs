@@ -78,32 +78,8 @@ pub struct Verdict {
 
 #[derive(Clone, Debug, Default)]
 struct Cpu {
-    /// Why it can't run another task: [`RUNS`], [`OFFLINE`], [`RESERVED`].
-    busy: u8,
     pending: Pending,
     open: Option<Open>,
-}
-
-/// A task runs there.
-const RUNS: u8 = 1;
-const OFFLINE: u8 = 2;
-/// While it idles, it does so on purpose.
-const RESERVED: u8 = 4;
-
-impl Cpu {
-    /// Does it idle, and could it run a task?
-    fn could_run(&self) -> bool {
-        self.busy == 0
-    }
-
-    fn is(&self, why: u8) -> bool {
-        self.busy & why != 0
-    }
-
-    #[inline(always)]
-    fn set(&mut self, why: u8, on: bool) {
-        self.busy = self.busy & !why | if on { why } else { 0 };
-    }
 }
 
 /// Listens to a run and finds wasted cores.
@@ -131,7 +107,7 @@ pub(crate) struct Waste<O = ()> {
     spare: Vec<Vec<Note>>,
 }
 
-/// Shows an event to both: usually `conduct`, which tracks for both what tasks do and how they came to their places,
+/// Shows an event to both, with what [`Conduct::slots`] found for it: usually `conduct`, which tracks for both what tasks do and how they came to their places,
 /// comes last. But a task has to be awake before it can wait for a core.
 #[inline(always)]
 pub(crate) fn follow<O: Observer>(
@@ -140,8 +116,16 @@ pub(crate) fn follow<O: Observer>(
     at: Instant,
     cpu: CpuId,
     what: What,
+    slots: Slots,
 ) {
-    let slots = conduct.slots(what);
+    if let What::Switch { prev, why, next } = what {
+        if prev != next {
+            let turn = conduct.turns(at, cpu, slots, next);
+            waste.switch(conduct.scene(), at, cpu, slots, why, turn);
+            conduct.switches(at, cpu, slots, why);
+        }
+        return;
+    }
     waste.event(conduct.scene(), at, cpu, what, slots);
     if let Some(slot) = conduct.event(at, cpu, what, slots) {
         waste.woken(conduct.scene(), at, slot, what);
@@ -218,26 +202,22 @@ impl<O: Observer> Waste<O> {
         }
     }
 
-    /// The scene still shows the moment before the event.
+    /// An event other than a switch. The scene still shows the moment before it.
     #[inline(always)]
     pub(crate) fn event(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, what: What, slots: Slots) {
         match what {
-            What::Switch { prev, next, .. } if prev == next => return,
-            What::Switch { why, next, .. } => self.switch(scene, at, cpu, slots, why, next),
             What::Exit { .. } => self.exit(scene, at, slots),
             What::Migrate { .. } | What::Placed { .. } | What::Held { .. } => {
                 return self.moves(scene, at, slots);
             }
             What::Queued { dsq, .. } => return self.queued(scene, at, slots, dsq),
-            What::Kick { target, .. } => return self.pending(at, target),
-            What::Online { target, up } => self.online(at, target, up),
+            What::Kick { target, .. } => return self.pending(scene, at, target),
+            What::Online { target, up } => self.online(scene, at, target, up),
             What::Throttled { on, group, .. } => self.throttled(scene, (at, cpu), slots, on, group),
-            What::Reserved { target, on } => self.reserved(target, on),
+            What::Reserved { target, on } => self.reserved(scene, target, on),
             _ => return,
         }
-        if self.matching.changed() {
-            self.follow(scene, at);
-        }
+        self.followed(scene, at);
     }
 
     /// The task in `slot` has been woken or created by this event.
@@ -248,6 +228,12 @@ impl<O: Observer> Waste<O> {
             What::Fork { parent, .. } => self.wake(scene, slot, Act::Forked, parent),
             _ => return,
         }
+        self.followed(scene, at);
+    }
+
+    /// Updates the episodes if the matching has changed.
+    #[inline(always)]
+    fn followed(&mut self, scene: &mut Scene, at: Instant) {
         if self.matching.changed() {
             self.follow(scene, at);
         }
@@ -269,7 +255,7 @@ impl<O: Observer> Waste<O> {
 impl Waste {
     /// The events that it listens to.
     pub(crate) fn wants() -> Class {
-        Class::CORE.with(Class::DECISIONS).with(Class::QUEUES)
+        Class::CORE.with(Class::DECISIONS).with(Class::PLACES)
     }
 }
 
@@ -304,7 +290,8 @@ impl<O: Observer> Sink for WastedCores<O> {
         while !rest.is_empty() {
             let (part, later) = rest.split_at(self.conduct.until_due(rest));
             for &Event { at, cpu, what } in part {
-                follow(&mut self.waste, &mut self.conduct, at, cpu, what);
+                let slots = self.conduct.slots(what);
+                follow(&mut self.waste, &mut self.conduct, at, cpu, what, slots);
             }
             if let Some(last) = part.last() {
                 self.waste.passed(last.at);

@@ -284,7 +284,7 @@ impl What {
             | Self::Reserved { .. }
             | Self::Lost { .. } => Class::CORE,
             Self::Placed { .. } | Self::Kick { .. } => Class::DECISIONS,
-            Self::Queued { .. } | Self::Unqueued { .. } | Self::Held { .. } => Class::QUEUES,
+            Self::Queued { .. } | Self::Unqueued { .. } | Self::Held { .. } => Class::PLACES,
             Self::Callback { .. } => Class::COSTS,
             Self::LockWait { .. } | Self::Awaits { .. } => Class::LOCKS,
             Self::Count { .. } => Class::COUNTS,
@@ -512,8 +512,11 @@ impl Class {
     pub const CORE: Self = Self(1);
     /// Placed, kick.
     pub const DECISIONS: Self = Self(2);
-    /// Queued, unqueued, held.
-    pub const QUEUES: Self = Self(4);
+    /// Where tasks wait: queued, held, and unqueued. A simulated run leaves out unqueued events of tasks that do not run,
+    /// unless [`Class::QUEUES`] is wanted: they wait where they were until the next of these events, a wakeup or a switch.
+    pub const PLACES: Self = Self(4);
+    /// Every queued, unqueued and held.
+    pub const QUEUES: Self = Self(4 | 512);
     /// Callback.
     pub const COSTS: Self = Self(8);
     /// Count.
@@ -527,7 +530,7 @@ impl Class {
     /// How tasks waited, from recordings of real kernels.
     pub const CALLS: Self = Self(256);
     /// All of them.
-    pub const ALL: Self = Self(511);
+    pub const ALL: Self = Self(1023);
 
     /// Returns the union of both.
     pub const fn with(self, other: Self) -> Self {

@@ -11,7 +11,7 @@
 //! throttling, waits of deadline tasks are ignored: their budget may be used up. If the task's own CPU idles, it is
 //! about to run the task. At most [`MOST_URGENT_WAITS`] waits are tracked at once; further ones are left out.
 
-use super::scene::{Scene, Spot, State};
+use super::scene::{OFFLINE, RESERVED, Scene, Spot, State};
 use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -242,8 +242,8 @@ impl Wait {
 fn runs(scene: &mut Scene, cpu: CpuId) -> Option<(TaskId, i16)> {
     let row = scene.cpus.get(cpu);
     match row.runs {
-        _ if row.offline => None,
-        TaskId::IDLE if row.reserved => None,
+        _ if row.is(OFFLINE) => None,
+        TaskId::IDLE if row.is(RESERVED) => None,
         TaskId::IDLE => Some((TaskId::IDLE, IDLE)),
         task => Some((task, scene.tasks.at(row.slot).prio?)),
     }

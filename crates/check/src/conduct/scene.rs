@@ -84,8 +84,6 @@ pub(crate) struct Task {
     pub(crate) waited: Span,
     /// How it came to its place.
     pub(crate) origin: Origin,
-    /// The CPU on which its weight is counted, and how much of it.
-    pub(crate) weighs: (CpuId, u32),
     pub(crate) bounce: Bounce,
     pub(crate) share: Share,
     /// The mutex that it waits for. Few tasks do.
@@ -116,7 +114,6 @@ impl From<TaskId> for Task {
             ran: Span::ZERO,
             waited: Span::ZERO,
             origin: Origin::new(id),
-            weighs: (CpuId(0), 0),
             bounce: Bounce::default(),
             share: Share::default(),
             awaited: None,
@@ -177,11 +174,33 @@ impl Task {
         at: Instant,
         cpu: CpuId,
     ) -> Option<Box<Bounces>> {
+        match self.state {
+            State::Waiting => machine.shifts(self.heft, self.rq, cpu),
+            _ => self.weighs_on(machine, cpu),
+        }
         (self.state, self.since, self.throttled) = (State::Running, at, false);
         let moved = self.origin.last_cpu.is_some_and(|last| last != cpu);
         self.origin.runs(cpu);
-        machine.weighs(self, cpu, self.heft);
         if moved { self.bounce.moved(at, cpu, self.ran) } else { None }
+    }
+
+    /// The CPU on which its weight counts: it waits or runs there.
+    #[inline]
+    fn weighs(&self) -> Option<CpuId> {
+        match self.state {
+            State::Running => Some(self.origin.last_cpu.unwrap_or(self.rq)),
+            State::Waiting => Some(self.rq),
+            State::Asleep | State::Throttled => None,
+        }
+    }
+
+    /// The stream has lost that it waits: its weight counts on `cpu` from now on.
+    #[cold]
+    fn weighs_on(&self, machine: &mut Machine<'_>, cpu: CpuId) {
+        match self.weighs() {
+            Some(before) => machine.shifts(self.heft, before, cpu),
+            None => machine.adds(self.heft, cpu),
+        }
     }
 
     /// Its weight or, if that is unknown, the weight of its nice value; 0 if both are unknown.
@@ -207,9 +226,8 @@ pub(crate) struct Cpu {
     pub(crate) slot: u32,
     /// Since when.
     pub(crate) since: Instant,
-    pub(crate) offline: bool,
-    /// While it idles, it does so on purpose.
-    pub(crate) reserved: bool,
+    /// Why it can't run another task: [`RUNS`], [`OFFLINE`], [`RESERVED`].
+    busy: u8,
     /// The number of tasks that wait in its queue.
     pub(crate) queued: u32,
     /// The sum of the known weights of the tasks that wait or run there, once [`Scene::by_cpu`].
@@ -222,14 +240,19 @@ pub(crate) struct Cpu {
     pub(crate) stalled: Option<(Instant, Instant)>,
 }
 
+/// A task runs there.
+pub(crate) const RUNS: u8 = 1;
+pub(crate) const OFFLINE: u8 = 2;
+/// While it idles, it does so on purpose.
+pub(crate) const RESERVED: u8 = 4;
+
 impl Default for Cpu {
     fn default() -> Self {
         Self {
             runs: TaskId::IDLE,
             slot: 0,
             since: Instant::ZERO,
-            offline: false,
-            reserved: false,
+            busy: 0,
             queued: 0,
             weight: 0,
             queued_since: Instant::ZERO,
@@ -240,6 +263,23 @@ impl Default for Cpu {
 }
 
 impl Cpu {
+    /// Does it idle, and could it run a task?
+    #[inline]
+    pub(crate) fn could_run(&self) -> bool {
+        self.busy == 0
+    }
+
+    /// Is one of these true?
+    #[inline]
+    pub(crate) fn is(&self, why: u8) -> bool {
+        self.busy & why != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, why: u8, on: bool) {
+        self.busy = self.busy & !why | if on { why } else { 0 };
+    }
+
     /// The task in `slot` comes into its queue.
     #[inline]
     pub(crate) fn enters(&mut self, at: Instant, slot: u32) {
@@ -266,6 +306,9 @@ impl Cpu {
     }
 }
 
+/// No task.
+const NO_SLOT: u32 = u32::MAX;
+
 /// The slots of the tasks that an event is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
@@ -274,8 +317,20 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// No task.
-    const NONE: u32 = u32::MAX;
+    /// No tasks.
+    pub(crate) const NONE: Self = Self { task: NO_SLOT, next: NO_SLOT };
+
+    /// Where the row of [`Slots::task`] is, if it has one.
+    #[inline(always)]
+    pub(crate) fn near_task(self) -> u32 {
+        self.task
+    }
+
+    /// Where the row of [`Slots::next`] is, if it has one.
+    #[inline(always)]
+    pub(crate) fn near_next(self) -> u32 {
+        self.next
+    }
 
     /// The task, or the previous one of a switch.
     #[inline(always)]
@@ -307,8 +362,8 @@ impl Slots {
             | What::Unqueued { task, .. }
             | What::Throttled { task, .. }
             | What::Priority { task, .. }
-            | What::Awaits { task, .. } => (tasks.any_slot(task), Self::NONE),
-            _ => (Self::NONE, Self::NONE),
+            | What::Awaits { task, .. } => (tasks.any_slot(task), NO_SLOT),
+            _ => return Self::NONE,
         };
         Self { task, next }
     }
@@ -404,15 +459,21 @@ impl Scene {
         machine.load(task)
     }
 
-    /// Counts the weight of the task in `slot` where it waits or runs.
+    /// The weight of the task in `slot` counts no longer: it is about to stop waiting or running.
+    #[inline]
+    pub(crate) fn unweigh(&mut self, slot: u32) {
+        let (task, mut machine) = self.split(slot);
+        if let Some(cpu) = task.weighs() {
+            machine.takes(task.heft, cpu);
+        }
+    }
+
+    /// Counts the weight of the task in `slot` if it waits or runs.
     pub(crate) fn weigh(&mut self, slot: u32) {
         let (task, mut machine) = self.split(slot);
-        let (cpu, now) = match task.state {
-            State::Running => (task.origin.last_cpu.unwrap_or(task.rq), task.heft),
-            State::Waiting => (task.rq, task.heft),
-            State::Asleep | State::Throttled => (task.rq, 0),
-        };
-        machine.weighs(task, cpu, now);
+        if let Some(cpu) = task.weighs() {
+            machine.adds(task.heft, cpu);
+        }
     }
 
     /// The task in `slot`, and everything around it.
@@ -427,9 +488,9 @@ impl Scene {
     fn weigh_by_cpu(&mut self) {
         self.by_cpu = true;
         for slot in 0..self.tasks.slots() {
-            let (cpu, weight) = self.tasks.at(slot).weighs;
-            if weight > 0 {
-                self.cpus.get(cpu).weight += u64::from(weight);
+            let task = self.tasks.at(slot);
+            if let Some(cpu) = task.weighs() {
+                self.cpus.get(cpu).weight += u64::from(task.heft);
             }
         }
     }
@@ -460,15 +521,30 @@ pub(crate) struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    /// The weight of `task` counts on `cpu` from now on, as `now`.
+    /// A task of this weight begins to wait or run on `cpu`.
     #[inline(always)]
-    pub(crate) fn weighs(&mut self, task: &mut Task, cpu: CpuId, now: u32) {
-        let before = std::mem::replace(&mut task.weighs, (cpu, now));
-        if before.1 != now {
-            *self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.into());
+    pub(crate) fn adds(&mut self, heft: u32, cpu: CpuId) {
+        *self.weight += u64::from(heft);
+        if self.by_cpu {
+            adds_by_cpu(self.cpus, heft, cpu);
         }
-        if self.by_cpu && before != (cpu, now) {
-            weighs_by_cpu(self.cpus, before, (cpu, now));
+    }
+
+    /// It no longer waits or runs there.
+    #[inline(always)]
+    pub(crate) fn takes(&mut self, heft: u32, cpu: CpuId) {
+        *self.weight -= u64::from(heft);
+        if self.by_cpu {
+            takes_by_cpu(self.cpus, heft, cpu);
+        }
+    }
+
+    /// It waits or runs on another CPU than before.
+    #[inline(always)]
+    pub(crate) fn shifts(&mut self, heft: u32, from: CpuId, to: CpuId) {
+        if self.by_cpu && from != to {
+            takes_by_cpu(self.cpus, heft, from);
+            adds_by_cpu(self.cpus, heft, to);
         }
     }
 
@@ -486,14 +562,13 @@ impl Machine<'_> {
         }
     }
 
-    /// `task`, in `slot`, begins to wait on `rq`.
+    /// `task`, in `slot`, begins to wait on `rq`. Its weight does not count yet.
     #[inline(always)]
     pub(crate) fn begins(&mut self, task: &mut Task, at: Instant, slot: u32, rq: CpuId) {
         (task.since, task.rq) = (at, rq);
         if task.throttled {
             task.state = State::Throttled;
-            task.share.breaks();
-            return self.weighs(task, rq, 0);
+            return task.share.breaks();
         }
         *self.waiting += 1;
         task.state = State::Waiting;
@@ -502,8 +577,8 @@ impl Machine<'_> {
         let cpu = self.cpus.get(rq);
         task.beside = cpu.runs;
         cpu.enters(at, slot);
-        self.weighs(task, rq, task.heft);
         if task.heft > 0 {
+            self.adds(task.heft, rq);
             task.load = self.load(task);
         }
     }
@@ -512,13 +587,13 @@ impl Machine<'_> {
 // These take parts of the machine, so that its pieces can stay in registers where they are not called.
 
 #[cold]
-fn weighs_by_cpu(cpus: &mut Cpus<Cpu>, before: (CpuId, u32), now: (CpuId, u32)) {
-    let row = cpus.get(before.0);
-    row.weight = row.weight.saturating_sub(before.1.into());
-    if now.1 > 0 {
-        let row = cpus.get(now.0);
-        row.weight = row.weight.saturating_add(now.1.into());
-    }
+fn adds_by_cpu(cpus: &mut Cpus<Cpu>, heft: u32, cpu: CpuId) {
+    cpus.get(cpu).weight += u64::from(heft);
+}
+
+#[cold]
+fn takes_by_cpu(cpus: &mut Cpus<Cpu>, heft: u32, cpu: CpuId) {
+    cpus.get(cpu).weight -= u64::from(heft);
 }
 
 #[cold]

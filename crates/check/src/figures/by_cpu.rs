@@ -4,9 +4,14 @@
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, Span};
 
-/// Times in order of CPUs. Few tasks have any, so it is one pointer in a row.
+/// Times that are not in the list by CPU. Few tasks have any, so it is one pointer in a row.
 #[derive(Clone, Debug, Default)]
-struct Carried(Vec<(CpuId, Span)>);
+struct Carried {
+    /// What no longer fitted there, in order of CPUs.
+    more: Vec<(CpuId, Span)>,
+    /// On CPUs that no machine has.
+    beyond: Span,
+}
 
 /// Room for so many CPUs is made at once: lists that grow in steps leave holes behind.
 const AT_ONCE: u32 = 64;
@@ -16,7 +21,6 @@ const AT_ONCE: u32 = 64;
 pub(super) struct ByCpu {
     /// Nanoseconds by CPU: one look-up per switch, where a sorted list would cost a cache miss per step.
     ns: Box<[u32]>,
-    /// What no longer fitted there, in order of CPUs.
     carried: Option<Box<Carried>>,
 }
 
@@ -35,7 +39,7 @@ impl ByCpu {
 
     #[cold]
     fn carry(&mut self, cpu: CpuId, span: Span) {
-        add_to(&mut self.carried.get_or_insert_default().0, cpu, span);
+        add_to(&mut self.carried.get_or_insert_default().more, cpu, span);
     }
 
     /// Makes room for [`AT_ONCE`] CPUs, then up to a power of two: a task that stays on the first CPUs of a large
@@ -43,6 +47,7 @@ impl ByCpu {
     #[cold]
     fn add_first(&mut self, cpu: CpuId, span: Span, cpus: u32) {
         if cpu.0 >= MAX_CPUS {
+            self.carried.get_or_insert_default().beyond += span;
             return;
         }
         let len = (cpu.0 + 1).next_power_of_two().max(AT_ONCE).min(cpus.max(cpu.0 + 1)) as usize;
@@ -52,12 +57,19 @@ impl ByCpu {
         self.add(cpu, span, cpus);
     }
 
+    /// The time on all CPUs.
+    pub(super) fn total(&self) -> Span {
+        let ns = Span::from_ns(self.ns.iter().map(|&ns| u64::from(ns)).sum());
+        let Some(carried) = &self.carried else { return ns };
+        ns + carried.beyond + carried.more.iter().map(|&(_, span)| span).sum()
+    }
+
     /// The time on each CPU that there was any on, ascending.
     pub(super) fn spans(&self) -> Vec<(CpuId, Span)> {
         let mut spans = Vec::with_capacity(self.ns.iter().filter(|&&ns| ns > 0).count());
         let some = self.ns.iter().enumerate().filter(|&(_, &ns)| ns > 0);
         spans.extend(some.map(|(cpu, &ns)| (CpuId(cpu as u32), Span::from_ns(ns.into()))));
-        let carried = self.carried.iter().flat_map(|carried| &carried.0);
+        let carried = self.carried.iter().flat_map(|carried| &carried.more);
         carried.for_each(|&(cpu, span)| add_to(&mut spans, cpu, span));
         spans
     }
@@ -79,6 +91,8 @@ mod tests {
         let mut by_cpu = ByCpu::default();
         adds.iter().for_each(|&(cpu, ns)| by_cpu.add(CpuId(cpu), Span::from_ns(ns), 64));
         let spans = by_cpu.spans();
+        let total = adds.iter().map(|&(_, ns)| Span::from_ns(ns)).sum();
+        assert_eq!(by_cpu.total(), total);
         let expected: Vec<_> = expected.iter().map(|&(cpu, ns)| (CpuId(cpu), Span::from_ns(ns))).collect();
         assert_eq!(spans, expected);
     }

@@ -23,6 +23,11 @@ pub struct NameFigures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NameId(u8);
 
+impl NameId {
+    /// Of a task that has none.
+    pub(super) const NONE: Self = Self(u8::MAX);
+}
+
 #[derive(Clone, Debug, Default)]
 struct Row {
     name: String,
@@ -35,25 +40,25 @@ struct Row {
 pub(super) struct Names(Vec<Row>);
 
 impl Names {
-    /// Adds a task with this name; `None` if there are already too many names.
-    pub(super) fn seen(&mut self, name: &str) -> Option<NameId> {
+    /// Adds a task with this name, which gets no id if there are already too many.
+    pub(super) fn seen(&mut self, name: &str) -> NameId {
         let known = self.0.iter().position(|row| row.name == name);
         let at = match known {
             Some(at) => at,
-            None if self.0.len() == NAMES_KEPT => return None,
+            None if self.0.len() == NAMES_KEPT => return NameId::NONE,
             None => {
                 self.0.push(Row { name: name.to_owned(), ..Row::default() });
                 self.0.len() - 1
             }
         };
         self.0[at].tasks += 1;
-        Some(NameId(at as u8))
+        NameId(at as u8)
     }
 
-    /// A delay of a task of this name.
+    /// The delays of the tasks of this name.
     #[inline(always)]
-    pub(super) fn waited(&mut self, name: NameId, span: keel_abi::Span) {
-        self.0[usize::from(name.0)].delays.record(span);
+    pub(super) fn delays_of(&mut self, name: NameId) -> Option<&mut Histogram> {
+        self.0.get_mut(usize::from(name.0)).map(|row| &mut row.delays)
     }
 
     /// Adds the delays of all names to others.
@@ -81,10 +86,11 @@ mod tests {
     #[test]
     fn delays_are_kept_by_name_up_to_a_bound() {
         let mut names = Names::default();
-        let ids: Vec<_> = (0..NAMES_KEPT).map(|n| names.seen(&format!("n{n}")).unwrap()).collect();
-        assert_eq!((names.seen("n0"), names.seen("one more")), (Some(ids[0]), None));
-        names.waited(ids[0], Span::from_ns(100));
-        names.waited(ids[0], Span::from_ns(200));
+        let ids: Vec<_> = (0..NAMES_KEPT).map(|n| names.seen(&format!("n{n}"))).collect();
+        assert_eq!((names.seen("n0"), names.seen("one more")), (ids[0], NameId::NONE));
+        assert!(names.delays_of(NameId::NONE).is_none());
+        names.delays_of(ids[0]).unwrap().record(Span::from_ns(100));
+        names.delays_of(ids[0]).unwrap().record(Span::from_ns(200));
         let first = &names.figures()[0];
         assert_eq!((first.name.as_str(), first.tasks, first.woken), ("n0", 2, 2));
         assert_eq!(

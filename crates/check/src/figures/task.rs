@@ -2,6 +2,7 @@
 
 use super::by_cpu::{ByCpu, add_to};
 use super::names::NameId;
+use crate::table::OfTask;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_trace::Why;
 use std::sync::Arc;
@@ -115,23 +116,25 @@ pub(super) struct Row {
     pub(super) state: State,
     /// The kernel keeps it off every CPU.
     pub(super) throttled: bool,
-    pub(super) last_cpu: Option<CpuId>,
+    /// [`NOWHERE`] if it has not run.
+    last_cpu: CpuId,
     /// Shared with other checks.
     pub(super) name: Arc<str>,
-    /// Its number, where it has one.
-    pub(super) name_id: Option<NameId>,
+    /// Its number.
+    pub(super) name_id: NameId,
     /// The rest is as in [`TaskFigures`].
     pub(super) task: TaskId,
     pub(super) pid: Pid,
-    /// [`Instant::NEVER`] before that.
-    pub(super) first_run: Instant,
-    cpu: Span,
+    first_run: Instant,
     pub(super) wait: Span,
     pub(super) switches: u64,
-    pub(super) migrations: u64,
+    migrations: u64,
     pub(super) preemptions: u64,
     pub(super) units: u64,
 }
+
+/// No CPU.
+const NOWHERE: CpuId = CpuId(u32::MAX);
 
 impl From<TaskId> for Row {
     fn from(task: TaskId) -> Self {
@@ -139,19 +142,25 @@ impl From<TaskId> for Row {
             by_cpu: ByCpu::default(),
             state: State::Asleep,
             throttled: false,
-            last_cpu: None,
+            last_cpu: NOWHERE,
             name: Arc::default(),
-            name_id: None,
+            name_id: NameId::NONE,
             task,
             pid: Pid(0),
-            first_run: Instant::NEVER,
-            cpu: Span::ZERO,
+            first_run: Instant::ZERO,
             wait: Span::ZERO,
             switches: 0,
             migrations: 0,
             preemptions: 0,
             units: 0,
         }
+    }
+}
+
+impl OfTask for Row {
+    #[inline]
+    fn task(&self) -> TaskId {
+        self.task
     }
 }
 
@@ -165,8 +174,20 @@ impl Row {
     /// Adds time on `cpu`, one of `cpus`.
     #[inline(always)]
     pub(super) fn ran(&mut self, cpu: CpuId, span: Span, cpus: u32) {
-        self.cpu += span;
         self.by_cpu.add(cpu, span, cpus);
+    }
+
+    /// It starts running on `cpu`.
+    #[inline(always)]
+    pub(super) fn runs(&mut self, at: Instant, cpu: CpuId) {
+        if self.last_cpu == cpu {
+            return;
+        }
+        match self.last_cpu {
+            NOWHERE => self.first_run = at,
+            _ => self.migrations += 1,
+        }
+        self.last_cpu = cpu;
     }
 
     /// Its figures, a wait under way counted until `now`.
@@ -180,8 +201,8 @@ impl Row {
             task: self.task,
             pid: self.pid,
             name: self.name.as_ref().into(),
-            first_run: Some(self.first_run).filter(|&at| at != Instant::NEVER),
-            cpu: self.cpu,
+            first_run: (self.last_cpu != NOWHERE).then_some(self.first_run),
+            cpu: self.by_cpu.total(),
             wait: self.wait + waits,
             switches: self.switches,
             migrations: self.migrations,

@@ -423,7 +423,7 @@ impl Active {
 
 impl Sink for WaitStories {
     fn wants(&self) -> Class {
-        Class::CORE.with(Class::DECISIONS).with(Class::QUEUES)
+        Class::CORE.with(Class::DECISIONS).with(Class::PLACES)
     }
 
     fn events(&mut self, events: &[Event]) {

@@ -1,7 +1,7 @@
 //! Which tasks may run where: affinities, group limits, CPUs that go offline or idle on purpose.
 
-use super::{OFFLINE, Observer, PENDING, RESERVED, RUNS, Waste};
-use crate::conduct::{Scene, Slots, State, Task};
+use super::{Observer, PENDING, Waste};
+use crate::conduct::{OFFLINE, RESERVED, RUNS, Scene, Slots, State, Task};
 use crate::matching;
 use keel_abi::{CpuId, Instant};
 use keel_trace::TaskInfo;
@@ -68,23 +68,23 @@ impl<O: Observer> Waste<O> {
     }
 
     /// A CPU that idles on purpose counts as busy.
-    pub(super) fn reserved(&mut self, cpu: CpuId, on: bool) {
-        let row = self.cpus.get(cpu);
-        let was_idle = row.could_run();
-        row.set(RESERVED, on);
-        match (was_idle, row.could_run()) {
-            (true, false) => self.matching.busy(cpu),
-            (false, true) => self.matching.idle(cpu),
+    pub(super) fn reserved(&mut self, scene: &mut Scene, cpu: CpuId, on: bool) {
+        let row = scene.cpus.get(cpu);
+        if row.is(RUNS | OFFLINE) {
+            return;
+        }
+        match (row.is(RESERVED), on) {
+            (false, true) => self.matching.busy(cpu),
+            (true, false) => self.matching.idle(cpu),
             _ => {}
         }
     }
 
-    pub(super) fn online(&mut self, at: Instant, cpu: CpuId, up: bool) {
-        let row = self.cpus.get(cpu);
+    pub(super) fn online(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, up: bool) {
+        let row = scene.cpus.get(cpu);
         if row.is(OFFLINE) != up {
             return;
         }
-        row.set(OFFLINE, !up);
         let idle = !row.is(RUNS | RESERVED);
         self.online.add(at, if up { 1 } else { -1 });
         match (idle, up) {
@@ -95,9 +95,9 @@ impl<O: Observer> Waste<O> {
     }
 
     #[inline(always)]
-    pub(super) fn pending(&mut self, at: Instant, cpu: CpuId) {
-        let row = self.cpus.get(cpu);
-        if !row.is(RUNS) {
+    pub(super) fn pending(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
+        if !scene.cpus.get(cpu).is(RUNS) {
+            let row = self.cpus.get(cpu);
             row.pending.extend(at, at + PENDING, row.open.as_ref().map(|open| open.start));
         }
     }

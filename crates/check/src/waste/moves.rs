@@ -1,9 +1,9 @@
-//! Tasks run, wait and move from queue to queue. Except for wakeups, the scene still shows the moment before the
-//! event.
+//! Tasks run, wait and move from queue to queue. Except for wakeups, the scene still shows the tasks as they were
+//! before the event.
 
 use super::task::{Row, Waker};
-use super::{Observer, Pending, RUNS, Waste};
-use crate::conduct::{Scene, Slots, State};
+use super::{Observer, Pending, Waste};
+use crate::conduct::{Scene, Slots, State, Turn};
 use crate::origin::Act;
 use crate::place::local_cpu;
 use keel_abi::{CpuId, DsqId, Instant, TaskId};
@@ -18,16 +18,12 @@ impl<O: Observer> Waste<O> {
         cpu: CpuId,
         slots: Slots,
         why: Why,
-        next: TaskId,
+        turn: Turn,
     ) {
-        let row = self.cpus.get(cpu);
-        let was_idle = row.could_run();
-        row.set(RUNS, !next.is_idle());
-        let is_idle = row.could_run();
         if let Some(slot) = slots.next() {
             self.runs(scene, at, slot);
         }
-        match (was_idle, is_idle) {
+        match (turn.was_idle, turn.is_idle) {
             (true, false) => self.matching.busy(cpu),
             (false, true) => {
                 self.cpus.get(cpu).pending = Pending::default();
@@ -35,14 +31,14 @@ impl<O: Observer> Waste<O> {
             }
             _ => {}
         }
-        let Some(slot) = slots.task() else { return };
-        if matches!(why, Why::Blocked | Why::WasIdle) {
-            return self.matching.unwait(slot);
+        if let Some(slot) = slots.task() {
+            match why {
+                Why::Blocked | Why::WasIdle => self.matching.unwait(slot),
+                Why::Exited => self.gone(scene, at, slot),
+                Why::Preempted | Why::Yielded => self.waits(scene, slot, cpu),
+            }
         }
-        match why {
-            Why::Exited => self.gone(scene, at, slot),
-            _ => self.waits(scene, slot, cpu),
-        }
+        self.followed(scene, at);
     }
 
     #[inline(always)]
@@ -111,7 +107,7 @@ impl<O: Observer> Waste<O> {
     #[inline(always)]
     pub(super) fn queued(&mut self, scene: &mut Scene, at: Instant, slots: Slots, dsq: DsqId) {
         if let Some(cpu) = local_cpu(dsq) {
-            self.pending(at, cpu);
+            self.pending(scene, at, cpu);
         }
         self.moves(scene, at, slots);
     }

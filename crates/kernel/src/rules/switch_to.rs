@@ -95,7 +95,7 @@ impl Kernel {
             let (dsq, links) = self.queues.table.queue_mut(queue);
             dsq.take_out(links, next);
             let shown = dsq.shown();
-            self.note_left((queue, shown), next, rq);
+            self.note_left((queue, shown), (next, true), rq);
         }
         match class {
             SchedClass::Rt => {

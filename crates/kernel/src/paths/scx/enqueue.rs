@@ -60,7 +60,7 @@ impl<E: Engine> Sim<E> {
             t.ops_state = OpsState::Queued(qseq);
         }
         t.in_custody = true;
-        self.k.tell(Class::QUEUES, c, What::Held { task });
+        self.k.tell(Class::PLACES, c, What::Held { task });
     }
 }
 

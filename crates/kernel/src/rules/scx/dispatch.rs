@@ -52,11 +52,11 @@ impl Kernel {
         if !may_come(t, c, self.cpus.this_cpu.online) {
             return self.consume_behind(world, c, (queue, lock_ps), enq_flags);
         }
-        let from = t.cpu;
+        let (from, waits) = (t.cpu, !t.on_cpu);
         t.queue = None;
         let (work_ps, shown) = self.unlink_first_ps(queue, task);
         self.hold_queue_at_hand(c, queue, (lock_ps, work_ps));
-        self.note_left((queue, shown), task, from);
+        self.note_left((queue, shown), (task, waits), from);
         self.pull(world, c, (task, from), enq_flags);
         true
     }

@@ -55,7 +55,7 @@ impl Kernel {
         debug_assert_eq!(done, Ok(()), "a local queue is never ordered by vtime");
         let queued = What::Queued { task, dsq: dsq.id(), len: dsq.len() };
         self.charge_ps(c, ps);
-        self.tell(Class::QUEUES, c, queued);
+        self.tell(Class::PLACES, c, queued);
         self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
@@ -118,7 +118,7 @@ impl Kernel {
             Ok(()) => self.hold_own_queue(c, queue, work_ps),
             Err(_) => self.hold_queue_in_error(c, queue, work_ps, (false, done)),
         }
-        self.tell(Class::QUEUES, c, What::Queued { task, dsq: id, len });
+        self.tell(Class::PLACES, c, What::Queued { task, dsq: id, len });
     }
 
     /// The same for a local queue or a global one, which are never ordered by vtime.
@@ -150,7 +150,7 @@ impl Kernel {
         } else {
             self.hold_queue(c, queue, work_ps);
         }
-        self.tell(Class::QUEUES, c, What::Queued { task, dsq: id, len });
+        self.tell(Class::PLACES, c, What::Queued { task, dsq: id, len });
         let QueueKind::Local(rq) = self.queues.kind(queue) else { return };
         if enq_flags & enq::IMMED != 0 || self.scx.knows_immed && self.tasks[task].immed {
             self.count_immed(world, c, rq, task, enq_flags);
@@ -234,23 +234,23 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn left_queue(&mut self, queue: QueueId, task: TaskId, rq: CpuId) {
         let shown = self.queues.table.queue(queue).shown();
-        self.note_left((queue, shown), task, rq);
+        let waits = !self.tasks[task].on_cpu;
+        self.note_left((queue, shown), (task, waits), rq);
     }
 
-    /// The same for a queue that is known to show this.
+    /// The same for a queue that is known to show this, and a task that is known to wait or run.
     #[inline(always)]
     pub(crate) fn note_left(
         &mut self,
         (queue, (dsq, len)): (QueueId, (DsqId, u32)),
-        task: TaskId,
+        (task, waits): (TaskId, bool),
         rq: CpuId,
     ) {
         if self.scx.knows_immed {
             self.discount_immed(queue, task);
         }
-        if self.out.wants(Class::QUEUES) {
-            self.tell(Class::QUEUES, rq, What::Unqueued { task, dsq, len });
-        }
+        let class = if waits { Class::QUEUES } else { Class::PLACES };
+        self.tell(class, rq, What::Unqueued { task, dsq, len });
     }
 
     #[inline(never)]
