@@ -64,6 +64,16 @@ pub struct Conduct {
     locks: LockWaits,
 }
 
+/// A task that is awake now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Awake {
+    pub(crate) slot: u32,
+    /// It waits for a CPU: it is not throttled.
+    pub(crate) waits: bool,
+    /// The CPU in whose queue it is.
+    pub(crate) rq: CpuId,
+}
+
 /// Could a CPU have run another task before a switch, and could it afterwards?
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
@@ -135,9 +145,9 @@ impl Conduct {
         }
     }
 
-    /// `slots` is what [`Conduct::slots`] found for it. Returns the slot of a task that slept and was woken, or is new.
+    /// `slots` is what [`Conduct::slots`] found for it. Returns a task that slept and was woken, or is new.
     #[inline(always)]
-    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) -> Option<u32> {
+    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) -> Option<Awake> {
         match what {
             What::Switch { prev, next, .. } if prev == next => {}
             What::Switch { why, next, .. } => {
@@ -235,37 +245,45 @@ impl Conduct {
     #[inline(always)]
     fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
         let (task, mut machine) = self.scene.split(slot);
-        if task.state == State::Waiting {
-            let waited = at.since(task.since);
-            let on = machine.cpus.get(task.rq);
-            // Whether this CPU is held was looked at just now.
-            if waited > self.least || task.is_urgent() || (task.rq != cpu && on.is_held(at)) {
-                return self.comes_late(at, cpu, slot, waited);
-            }
-            task.waited += waited;
-            on.leaves();
-            *machine.waiting -= 1;
-        } else if task.state == State::Asleep {
-            // The recording has lost its wakeup.
-            task.share.breaks();
+        if task.state != State::Waiting || task.is_urgent() || task.awaited.is_some() {
+            return self.comes_otherwise(at, cpu, slot);
         }
-        let awaits = task.awaited.is_some();
-        if let Some(open) = task.starts(&mut machine, at, cpu) {
+        let waited = at.since(task.since);
+        let on = machine.cpus.get(task.rq);
+        // Whether this CPU is held was looked at just now.
+        if waited > self.least || (task.rq != cpu && on.is_held(at)) {
+            return self.comes_otherwise(at, cpu, slot);
+        }
+        task.waited += waited;
+        on.leaves();
+        *machine.waiting -= 1;
+        machine.shifts(task.heft, task.rq, cpu);
+        if let Some(open) = task.starts(at, cpu) {
             self.bouncing.judge(&mut self.scene, slot, &open);
-        }
-        if awaits {
-            self.locks.comes(&mut self.scene, at, slot);
         }
     }
 
-    /// The same for a long wait, one of a real-time task, or one in the queue of a CPU that is held.
-    #[cold]
-    fn comes_late(&mut self, at: Instant, cpu: CpuId, slot: u32, waited: Span) {
-        self.ends_wait(at, slot, cpu, waited);
-        self.stops_waiting(at, slot);
-        let (task, mut machine) = self.scene.split(slot);
+    /// The same for a long wait, one of a real-time task, one in the queue of a CPU that is held, one for a mutex, and a
+    /// task whose wait the stream does not show.
+    #[inline(never)]
+    fn comes_otherwise(&mut self, at: Instant, cpu: CpuId, slot: u32) {
+        let task = self.scene.tasks.at(slot);
+        match task.state {
+            State::Waiting => {
+                let waited = at.since(task.since);
+                self.ends_wait(at, slot, cpu, waited);
+                self.stops_waiting(at, slot);
+            }
+            // The recording has lost its wakeup.
+            State::Asleep => task.share.breaks(),
+            State::Throttled | State::Running => {}
+        }
+        self.scene.unweigh(slot);
+        let task = self.scene.tasks.at(slot);
         let awaits = task.awaited.is_some();
-        if let Some(open) = task.starts(&mut machine, at, cpu) {
+        let over = task.starts(at, cpu);
+        self.scene.weigh(slot);
+        if let Some(open) = over {
             self.bouncing.judge(&mut self.scene, slot, &open);
         }
         if awaits {
@@ -290,7 +308,7 @@ impl Conduct {
             return self.leaves_otherwise(at, cpu, slot, why);
         }
         task.ran += at.since(task.since);
-        machine.takes(task.heft, task.origin.last_cpu.unwrap_or(cpu));
+        machine.takes(task.heft, || task.origin.last_cpu.unwrap_or(cpu));
         (task.state, task.since) = (State::Asleep, at);
         task.share.breaks();
     }
@@ -399,7 +417,7 @@ impl Conduct {
         slots: Slots,
         to: CpuId,
         waker: TaskId,
-    ) -> Option<u32> {
+    ) -> Option<Awake> {
         let slot = slots.task()?;
         let (task, mut machine) = self.scene.split(slot);
         if task.state != State::Asleep {
@@ -409,10 +427,11 @@ impl Conduct {
         task.origin.wakes(act, at, by, to, waker);
         task.woken = Some(Woken { by: task.origin.here.act().map(|act| (act, waker)), to });
         machine.begins(task, at, slot, to);
+        let woken = Awake { slot, waits: task.state == State::Waiting, rq: to };
         if task.urgent || awaits {
             self.woken_specially(at, slot);
         }
-        Some(slot)
+        Some(woken)
     }
 
     /// The task in `slot` is woken. It has waited for a mutex, or is a real-time task.
@@ -457,6 +476,13 @@ impl Conduct {
         if row.state == State::Asleep {
             return row.origin.chosen(chooser, prev);
         }
+        self.dispatched(at, by, slot, to);
+    }
+
+    /// A task that does not sleep is dispatched to a CPU.
+    #[inline(never)]
+    fn dispatched(&mut self, at: Instant, by: CpuId, slot: u32, to: CpuId) {
+        let row = self.scene.tasks.at(slot);
         match row.state {
             State::Waiting => {
                 row.turns(at);
@@ -478,6 +504,13 @@ impl Conduct {
             row.beside = self.scene.cpus.get(row.rq).runs;
             return;
         }
+        self.enters_otherwise(at, by, slot, queue);
+    }
+
+    /// The same for a task that does not wait.
+    #[inline(never)]
+    fn enters_otherwise(&mut self, at: Instant, by: CpuId, slot: u32, queue: impl Fn(CpuId) -> Queue) {
+        let row = self.scene.tasks.at(slot);
         match row.state {
             State::Throttled => row.origin.enters(at, by, row.rq, queue(row.rq)),
             State::Running => row.origin.will_be_in(Some(queue(by))),

@@ -14,7 +14,7 @@ pub use task::TaskFigures;
 
 use crate::conduct::Slots;
 use crate::cpus::{Cpus, Integral};
-use crate::histogram::{Histogram, Spread};
+use crate::histogram::Spread;
 use crate::table::Tasks;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What, Why};
@@ -111,8 +111,6 @@ pub struct Figures {
     tasks: Tasks<Row>,
     ended: Vec<TaskFigures>,
     others: (TaskFigures, u64),
-    /// The delays of tasks without a name of their own in `names`.
-    delays: Histogram,
     names: Names,
     sums: Summary,
 }
@@ -138,12 +136,11 @@ impl Figures {
 
     /// As [`Figures::summary`], without a copy of each task.
     pub(crate) fn into_summary(self) -> Summary {
-        let Self { start, now, cpus, online, tasks, ended, others, mut delays, names, mut sums, .. } = self;
+        let Self { start, now, cpus, online, tasks, ended, others, names, mut sums, .. } = self;
         sums.duration = now.since(start);
         sums.cpus = cpus.len();
         sums.machine_time = online.at(now);
-        names.add_to(&mut delays);
-        sums.wakeup_delay = delays.spans();
+        sums.wakeup_delay = names.delays().spans();
         sums.names = names.figures();
         sums.others = others;
         sums.tasks = ended;
@@ -169,7 +166,13 @@ impl Figures {
     }
 
     #[inline(always)]
-    fn switch(&mut self, at: Instant, cpu: CpuId, (reported, why, next): (TaskId, Why, TaskId), slots: Slots) {
+    fn switch(
+        &mut self,
+        at: Instant,
+        cpu: CpuId,
+        (reported, why, next): (TaskId, Why, TaskId),
+        slots: Slots,
+    ) {
         let on = self.cpus.get(cpu);
         let (prev, ran) = (on.task, at.since(on.since));
         if prev == next {
@@ -183,17 +186,17 @@ impl Figures {
         if let Some(row) = self.tasks.get_near(slots.near_task(), prev) {
             row.ran(cpu, ran, self.cpus.len());
             row.switches += 1;
-            row.preemptions += u64::from(why == Why::Preempted);
-            row.turns(at, State::after(why, at));
-            if why == Why::Exited {
-                self.end(at, prev);
+            match why {
+                Why::Blocked | Why::WasIdle => row.state = State::Asleep,
+                Why::Exited => self.exits(at, prev),
+                Why::Preempted | Why::Yielded => row.goes_on(at, why),
             }
         }
         if let Some(row) = self.tasks.get_near(slots.near_next(), next) {
             if let Some((waited, woken)) = row.state.waited(at) {
                 row.wait += waited;
                 if woken {
-                    self.names.delays_of(row.name_id).unwrap_or(&mut self.delays).record(waited);
+                    self.names.waited(row.name_id, waited);
                 }
             }
             (row.state, row.throttled) = (State::Running, false);
@@ -231,6 +234,15 @@ impl Figures {
         if row.state != State::Running {
             self.end(at, task);
         }
+    }
+
+    /// A running task exits.
+    #[cold]
+    fn exits(&mut self, at: Instant, task: TaskId) {
+        if let Some(row) = self.tasks.get(task) {
+            row.state = State::Asleep;
+        }
+        self.end(at, task);
     }
 
     fn end(&mut self, at: Instant, task: TaskId) {
@@ -301,7 +313,7 @@ impl Figures {
         if let Some(row) = self.tasks.get(info.task) {
             row.task = info.task;
             row.pid = info.pid;
-            if row.name_id == NameId::NONE || row.name != *name {
+            if row.name_id == NameId::OTHERS || row.name != *name {
                 row.name_id = self.names.seen(name);
             }
             row.name = name.clone();

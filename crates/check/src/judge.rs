@@ -6,7 +6,7 @@ use crate::finding::{Finding, Kind, shared};
 use crate::longest::Sums;
 use crate::looked_at::{DecisionLog, LookedAt};
 use crate::waste::{Verdict, Waste, follow};
-use keel_abi::{CpuId, Instant, Span};
+use keel_abi::{Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What};
 
 /// How many findings of each kind are kept.
@@ -112,16 +112,15 @@ impl Judge {
     /// checks, from which the compiler has removed everything that doesn't concern it.
     #[inline(always)]
     fn event(&mut self, event: &Event) {
-        let Event { at, cpu, what } = *event;
-        match what {
-            What::Switch { .. } => self.pass(at, cpu, what),
-            What::Wakeup { .. } => self.pass(at, cpu, what),
-            What::Placed { .. } => self.pass(at, cpu, what),
-            What::Queued { .. } => self.pass(at, cpu, what),
-            What::Held { .. } => self.pass(at, cpu, what),
-            What::Migrate { .. } => self.pass(at, cpu, what),
-            What::Count { .. } => self.pass(at, cpu, what),
-            What::LockWait { .. } => self.pass(at, cpu, what),
+        match event.what {
+            What::Switch { .. } => self.pass(event),
+            What::Wakeup { .. } => self.pass(event),
+            What::Placed { .. } => self.pass(event),
+            What::Queued { .. } => self.pass(event),
+            What::Held { .. } => self.pass(event),
+            What::Migrate { .. } => self.pass(event),
+            What::Count { .. } => self.pass(event),
+            What::LockWait { .. } => self.pass(event),
             What::Fork { .. }
             | What::Exit { .. }
             | What::Unqueued { .. }
@@ -137,12 +136,13 @@ impl Judge {
             | What::Acts { .. }
             | What::Waited { .. }
             | What::Piped { .. }
-            | What::Lost { .. } => self.pass_rarely(at, cpu, what),
+            | What::Lost { .. } => self.pass_rarely(event),
         }
     }
 
     #[inline(always)]
-    fn pass(&mut self, at: Instant, cpu: CpuId, what: What) {
+    fn pass(&mut self, event: &Event) {
+        let Event { at, cpu, what } = *event;
         let slots = self.conduct.slots(what);
         self.figures.event(at, cpu, what, slots);
         follow(&mut self.waste, &mut self.conduct, at, cpu, what, slots);
@@ -158,8 +158,8 @@ impl Judge {
 
     #[cold]
     #[inline(never)]
-    fn pass_rarely(&mut self, at: Instant, cpu: CpuId, what: What) {
-        self.pass(at, cpu, what);
+    fn pass_rarely(&mut self, event: &Event) {
+        self.pass(event);
     }
 }
 

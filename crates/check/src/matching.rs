@@ -272,10 +272,9 @@ impl Matching {
     /// The task in `slot` begins to wait; it is paired with `prefer` if that is possible at once.
     #[inline(always)]
     pub(crate) fn wait(&mut self, slot: u32, class: Class, prefer: CpuId) {
-        if slot as usize >= self.tasks.len() {
-            self.grow(slot);
-        }
-        let task = &mut self.tasks[slot as usize];
+        let Some(task) = self.tasks.get_mut(slot as usize) else {
+            return self.wait_first(slot, class, prefer);
+        };
         if task.cpu != AWAY {
             return;
         }
@@ -291,8 +290,9 @@ impl Matching {
     }
 
     #[cold]
-    fn grow(&mut self, slot: u32) {
+    fn wait_first(&mut self, slot: u32, class: Class, prefer: CpuId) {
         self.tasks.resize(slot as usize + 1, Waiting::default());
+        self.wait(slot, class, prefer);
     }
 
     /// The same, while some CPU is free.
@@ -341,6 +341,7 @@ impl Matching {
     }
 
     /// The task in `slot`, which is unpaired, no longer waits.
+    #[inline]
     pub(crate) fn leaves_queue(&mut self, slot: u32) {
         let task = &mut self.tasks[slot as usize];
         task.cpu = AWAY;

@@ -27,7 +27,7 @@ mod moves;
 mod task;
 mod words;
 
-use crate::conduct::{Conduct, Limits, Scene, Slots};
+use crate::conduct::{Awake, Conduct, Limits, Scene, Slots};
 use crate::cpus::{Cpus, Integral};
 use crate::finding::{Finding, shared};
 use crate::matching::Matching;
@@ -127,8 +127,8 @@ pub(crate) fn follow<O: Observer>(
         return;
     }
     waste.event(conduct.scene(), at, cpu, what, slots);
-    if let Some(slot) = conduct.event(at, cpu, what, slots) {
-        waste.woken(conduct.scene(), at, slot, what);
+    if let Some(woken) = conduct.event(at, cpu, what, slots) {
+        waste.woken(conduct.scene(), at, woken, what);
     }
 }
 
@@ -220,12 +220,12 @@ impl<O: Observer> Waste<O> {
         self.followed(scene, at);
     }
 
-    /// The task in `slot` has been woken or created by this event.
+    /// A task has been woken or created by this event.
     #[inline(always)]
-    fn woken(&mut self, scene: &mut Scene, at: Instant, slot: u32, what: What) {
+    fn woken(&mut self, scene: &mut Scene, at: Instant, woken: Awake, what: What) {
         match what {
-            What::Wakeup { waker, .. } => self.wake(scene, slot, Act::Woken, waker),
-            What::Fork { parent, .. } => self.wake(scene, slot, Act::Forked, parent),
+            What::Wakeup { waker, .. } => self.wake(scene, woken, Act::Woken, waker),
+            What::Fork { parent, .. } => self.wake(scene, woken, Act::Forked, parent),
             _ => return,
         }
         self.followed(scene, at);

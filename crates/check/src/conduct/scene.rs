@@ -168,16 +168,7 @@ impl Task {
 
     /// It starts running on `cpu`. Returns migrations in a row that are over.
     #[inline(always)]
-    pub(super) fn starts(
-        &mut self,
-        machine: &mut Machine<'_>,
-        at: Instant,
-        cpu: CpuId,
-    ) -> Option<Box<Bounces>> {
-        match self.state {
-            State::Waiting => machine.shifts(self.heft, self.rq, cpu),
-            _ => self.weighs_on(machine, cpu),
-        }
+    pub(super) fn starts(&mut self, at: Instant, cpu: CpuId) -> Option<Box<Bounces>> {
         (self.state, self.since, self.throttled) = (State::Running, at, false);
         let moved = self.origin.last_cpu.is_some_and(|last| last != cpu);
         self.origin.runs(cpu);
@@ -191,15 +182,6 @@ impl Task {
             State::Running => Some(self.origin.last_cpu.unwrap_or(self.rq)),
             State::Waiting => Some(self.rq),
             State::Asleep | State::Throttled => None,
-        }
-    }
-
-    /// The stream has lost that it waits: its weight counts on `cpu` from now on.
-    #[cold]
-    fn weighs_on(&self, machine: &mut Machine<'_>, cpu: CpuId) {
-        match self.weighs() {
-            Some(before) => machine.shifts(self.heft, before, cpu),
-            None => machine.adds(self.heft, cpu),
         }
     }
 
@@ -464,7 +446,7 @@ impl Scene {
     pub(crate) fn unweigh(&mut self, slot: u32) {
         let (task, mut machine) = self.split(slot);
         if let Some(cpu) = task.weighs() {
-            machine.takes(task.heft, cpu);
+            machine.takes(task.heft, || cpu);
         }
     }
 
@@ -532,10 +514,10 @@ impl Machine<'_> {
 
     /// It no longer waits or runs there.
     #[inline(always)]
-    pub(crate) fn takes(&mut self, heft: u32, cpu: CpuId) {
+    pub(crate) fn takes(&mut self, heft: u32, cpu: impl FnOnce() -> CpuId) {
         *self.weight -= u64::from(heft);
         if self.by_cpu {
-            takes_by_cpu(self.cpus, heft, cpu);
+            takes_by_cpu(self.cpus, heft, cpu());
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Delay;
 use crate::histogram::Histogram;
+use keel_abi::Span;
 
 /// How many names are distinguished; tasks with further names are only in the run's sum.
 pub const NAMES_KEPT: usize = 64;
@@ -24,8 +25,8 @@ pub struct NameFigures {
 pub(super) struct NameId(u8);
 
 impl NameId {
-    /// Of a task that has none.
-    pub(super) const NONE: Self = Self(u8::MAX);
+    /// Stands for the names beyond [`NAMES_KEPT`].
+    pub(super) const OTHERS: Self = Self(0);
 }
 
 #[derive(Clone, Debug, Default)]
@@ -35,17 +36,23 @@ struct Row {
     delays: Histogram,
 }
 
-/// The names in the order in which they were first seen.
-#[derive(Clone, Debug, Default)]
+/// The names in the order in which they were first seen, after a row for all others.
+#[derive(Clone, Debug)]
 pub(super) struct Names(Vec<Row>);
 
+impl Default for Names {
+    fn default() -> Self {
+        Self(vec![Row::default()])
+    }
+}
+
 impl Names {
-    /// Adds a task with this name, which gets no id if there are already too many.
+    /// Adds a task with this name.
     pub(super) fn seen(&mut self, name: &str) -> NameId {
-        let known = self.0.iter().position(|row| row.name == name);
+        let known = self.0.iter().skip(1).position(|row| row.name == name);
         let at = match known {
-            Some(at) => at,
-            None if self.0.len() == NAMES_KEPT => return NameId::NONE,
+            Some(at) => at + 1,
+            None if self.0.len() > NAMES_KEPT => return NameId::OTHERS,
             None => {
                 self.0.push(Row { name: name.to_owned(), ..Row::default() });
                 self.0.len() - 1
@@ -55,15 +62,17 @@ impl Names {
         NameId(at as u8)
     }
 
-    /// The delays of the tasks of this name.
+    /// A delay of a task of this name.
     #[inline(always)]
-    pub(super) fn delays_of(&mut self, name: NameId) -> Option<&mut Histogram> {
-        self.0.get_mut(usize::from(name.0)).map(|row| &mut row.delays)
+    pub(super) fn waited(&mut self, name: NameId, span: Span) {
+        self.0[usize::from(name.0)].delays.record(span);
     }
 
-    /// Adds the delays of all names to others.
-    pub(super) fn add_to(&self, delays: &mut Histogram) {
-        self.0.iter().for_each(|row| delays.add(&row.delays));
+    /// The delays of all tasks.
+    pub(super) fn delays(&self) -> Histogram {
+        let mut all = Histogram::default();
+        self.0.iter().for_each(|row| all.add(&row.delays));
+        all
     }
 
     /// All of them.
@@ -74,23 +83,23 @@ impl Names {
             woken: row.delays.count(),
             wakeup_delay: row.delays.spans(),
         };
-        self.0.iter().map(figures).collect()
+        self.0.iter().skip(1).map(figures).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keel_abi::Span;
 
     #[test]
     fn delays_are_kept_by_name_up_to_a_bound() {
         let mut names = Names::default();
         let ids: Vec<_> = (0..NAMES_KEPT).map(|n| names.seen(&format!("n{n}"))).collect();
-        assert_eq!((names.seen("n0"), names.seen("one more")), (ids[0], NameId::NONE));
-        assert!(names.delays_of(NameId::NONE).is_none());
-        names.delays_of(ids[0]).unwrap().record(Span::from_ns(100));
-        names.delays_of(ids[0]).unwrap().record(Span::from_ns(200));
+        assert_eq!((names.seen("n0"), names.seen("one more")), (ids[0], NameId::OTHERS));
+        names.waited(ids[0], Span::from_ns(100));
+        names.waited(ids[0], Span::from_ns(200));
+        names.waited(NameId::OTHERS, Span::from_ns(300));
+        assert_eq!((names.delays().count(), names.delays().max()), (3, Span::from_ns(300)));
         let first = &names.figures()[0];
         assert_eq!((first.name.as_str(), first.tasks, first.woken), ("n0", 2, 2));
         assert_eq!(

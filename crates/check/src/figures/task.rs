@@ -144,7 +144,7 @@ impl From<TaskId> for Row {
             throttled: false,
             last_cpu: NOWHERE,
             name: Arc::default(),
-            name_id: NameId::NONE,
+            name_id: NameId::OTHERS,
             task,
             pid: Pid(0),
             first_run: Instant::ZERO,
@@ -175,6 +175,13 @@ impl Row {
     #[inline(always)]
     pub(super) fn ran(&mut self, cpu: CpuId, span: Span, cpus: u32) {
         self.by_cpu.add(cpu, span, cpus);
+    }
+
+    /// It leaves its CPU and waits.
+    #[inline]
+    pub(super) fn goes_on(&mut self, at: Instant, why: Why) {
+        self.preemptions += u64::from(why == Why::Preempted);
+        self.turns(at, State::after(why, at));
     }
 
     /// It starts running on `cpu`.

@@ -103,6 +103,12 @@ impl Open {
         self.witness.as_ref().map(|witness| witness.slot)
     }
 
+    /// Has the current part of the wait just begun?
+    #[inline]
+    pub(super) fn has_part_begun(&self, at: Instant) -> bool {
+        self.witness.as_ref().is_some_and(|witness| witness.part_since == at)
+    }
+
     /// Until now the current task was where `place` says; `excused` is the episode's excused time so far. Returns the
     /// time wasted in this part.
     pub(super) fn part(

@@ -85,6 +85,9 @@ fn part_of(
     open: &mut Open,
     slot: u32,
 ) {
+    if open.has_part_begun(at) {
+        return;
+    }
     let excused = pending.within(open.start, at);
     let (row, task) = (tasks.at(slot), scene.tasks.at(slot));
     let wasted = open.part(at, excused, || (task.origin.here, row.waker(&task.origin)));

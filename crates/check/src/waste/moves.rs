@@ -3,7 +3,7 @@
 
 use super::task::{Row, Waker};
 use super::{Observer, Pending, Waste};
-use crate::conduct::{Scene, Slots, State, Turn};
+use crate::conduct::{Awake, Scene, Slots, State, Turn};
 use crate::origin::Act;
 use crate::place::local_cpu;
 use keel_abi::{CpuId, DsqId, Instant, TaskId};
@@ -69,24 +69,26 @@ impl<O: Observer> Waste<O> {
     }
 
     #[inline(always)]
-    pub(super) fn wake(&mut self, scene: &mut Scene, slot: u32, act: Act, waker: TaskId) {
-        let mut parent = 0;
-        let mut by = None;
-        if let Some(slot) = scene.tasks.find(waker) {
-            let row = self.tasks.at(slot);
-            by = Some(Waker { task: waker, pid: scene.tasks.at(slot).pid, name: row.name_number });
-            parent = if act == Act::Forked { row.group } else { 0 };
+    pub(super) fn wake(&mut self, scene: &mut Scene, woken: Awake, act: Act, waker: TaskId) {
+        let Awake { slot, waits, rq } = woken;
+        match scene.tasks.find(waker) {
+            Some(by) => self.woken_by(scene, slot, act, (waker, by)),
+            None => self.tasks.at(slot).waker = None,
         }
+        if waits {
+            self.matching.wait(slot, self.tasks.at(slot).class, rq);
+        }
+    }
+
+    /// The task in `slot` was woken or created by another one, which is in slot `by`.
+    #[inline(never)]
+    fn woken_by(&mut self, scene: &mut Scene, slot: u32, act: Act, (task, by): (TaskId, u32)) {
+        let &mut Row { name_number: name, group, .. } = self.tasks.at(by);
         // A child is in its parent's group.
-        if parent != 0 {
-            self.belongs(scene, slot, parent);
+        if act == Act::Forked && group != 0 {
+            self.belongs(scene, slot, group);
         }
-        let row = self.tasks.at(slot);
-        row.waker = by;
-        let task = scene.tasks.at(slot);
-        if task.state == State::Waiting {
-            self.matching.wait(slot, row.class, task.rq);
-        }
+        self.tasks.at(slot).waker = Some(Waker { task, pid: scene.tasks.at(by).pid, name });
     }
 
     #[inline]
