@@ -303,8 +303,7 @@ impl Conduct {
     #[inline(always)]
     fn leaves(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
         let (task, mut machine) = self.scene.split(slot);
-        let sleeps = matches!(why, Why::Blocked | Why::WasIdle);
-        if !sleeps || task.state != State::Running || task.awaited.is_some() {
+        if !why.is_sleep() || task.state != State::Running || task.awaited.is_some() {
             return self.leaves_otherwise(at, cpu, slot, why);
         }
         task.ran += at.since(task.since);

@@ -186,10 +186,10 @@ impl Figures {
         if let Some(row) = self.tasks.get_near(slots.near_task(), prev) {
             row.ran(cpu, ran, self.cpus.len());
             row.switches += 1;
-            match why {
-                Why::Blocked | Why::WasIdle => row.state = State::Asleep,
-                Why::Exited => self.exits(at, prev),
-                Why::Preempted | Why::Yielded => row.goes_on(at, why),
+            if why.is_sleep() {
+                row.state = State::Asleep;
+            } else {
+                self.leaves_otherwise(at, prev, why);
             }
         }
         if let Some(row) = self.tasks.get_near(slots.near_next(), next) {
@@ -236,13 +236,15 @@ impl Figures {
         }
     }
 
-    /// A running task exits.
-    #[cold]
-    fn exits(&mut self, at: Instant, task: TaskId) {
-        if let Some(row) = self.tasks.get(task) {
-            row.state = State::Asleep;
+    /// A running task leaves its CPU, but not to sleep.
+    #[inline(never)]
+    fn leaves_otherwise(&mut self, at: Instant, task: TaskId, why: Why) {
+        let Some(row) = self.tasks.get(task) else { return };
+        row.preemptions += u64::from(why == Why::Preempted);
+        row.turns(at, State::after(why, at));
+        if why == Why::Exited {
+            self.end(at, task);
         }
-        self.end(at, task);
     }
 
     fn end(&mut self, at: Instant, task: TaskId) {

@@ -80,6 +80,8 @@ pub struct Verdict {
 struct Cpu {
     pending: Pending,
     open: Option<Open>,
+    /// The tasks that it could run in the open episode, up to a bound.
+    notes: Vec<Note>,
 }
 
 /// Listens to a run and finds wasted cores.
@@ -103,8 +105,6 @@ pub(crate) struct Waste<O = ()> {
     transient: Span,
     episodes: u64,
     tally: Tally,
-    /// Empty lists of past episodes, for reuse; at most one per CPU.
-    spare: Vec<Vec<Note>>,
 }
 
 /// Shows an event to both, with what [`Conduct::slots`] found for it: usually `conduct`, which tracks for both what tasks do and how they came to their places,
@@ -176,7 +176,6 @@ impl<O: Observer> Waste<O> {
             transient: Span::ZERO,
             episodes: 0,
             tally: Tally::default(),
-            spare: Vec::new(),
         }
     }
 

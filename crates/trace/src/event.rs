@@ -40,6 +40,14 @@ pub enum Why {
     Exited,
 }
 
+impl Why {
+    /// Does the task neither run nor wait for a CPU from now on?
+    #[inline]
+    pub const fn is_sleep(self) -> bool {
+        matches!(self, Self::Blocked | Self::WasIdle)
+    }
+}
+
 /// Who chose a CPU for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Chooser {

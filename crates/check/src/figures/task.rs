@@ -177,13 +177,6 @@ impl Row {
         self.by_cpu.add(cpu, span, cpus);
     }
 
-    /// It leaves its CPU and waits.
-    #[inline]
-    pub(super) fn goes_on(&mut self, at: Instant, why: Why) {
-        self.preemptions += u64::from(why == Why::Preempted);
-        self.turns(at, State::after(why, at));
-    }
-
     /// It starts running on `cpu`.
     #[inline(always)]
     pub(super) fn runs(&mut self, at: Instant, cpu: CpuId) {

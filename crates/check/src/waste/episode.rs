@@ -1,6 +1,5 @@
 //! Episodes of waste on one CPU: the open one, and the longest past ones.
 
-use super::groups::Note;
 use super::task::Waker;
 use crate::place::Here;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
@@ -73,8 +72,6 @@ pub(super) struct Open {
     longest: Span,
     seen: Option<Seen>,
     tasks: u64,
-    /// All tasks that the CPU could run, up to a bound.
-    pub(super) notes: Vec<Note>,
 }
 
 /// A witness that leaves.
@@ -87,10 +84,10 @@ pub(super) struct Left {
 }
 
 impl Open {
-    /// `notes` is an empty list, with room from an episode before.
-    pub(super) fn new(start: Instant, notes: Vec<Note>) -> Self {
+    /// An episode begins.
+    pub(super) fn new(start: Instant) -> Self {
         let (witness, seen) = (None, None);
-        Self { start, witness, excused: Span::ZERO, longest: Span::ZERO, seen, tasks: 0, notes }
+        Self { start, witness, excused: Span::ZERO, longest: Span::ZERO, seen, tasks: 0 }
     }
 
     /// The task in `slot` becomes the one that the CPU could run.

@@ -3,7 +3,7 @@
 use super::episode::{Left, Open, Past};
 use super::groups::{Tally, note};
 use super::task::{Rows, seen};
-use super::{Cpu, Observer, Pending, SHORT, Waste};
+use super::{Cpu, Observer, SHORT, Waste};
 use crate::conduct::Scene;
 use keel_abi::{CpuId, Instant, Span};
 
@@ -25,14 +25,14 @@ impl<O: Observer> Waste<O> {
 
     /// `cpu` is wasted from now on, and the task in `slot` could run there.
     pub(super) fn witness(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, slot: u32) {
-        let Cpu { pending, open, .. } = self.cpus.get(cpu);
-        if open.is_none() {
-            pending.begin();
+        let row = self.cpus.get(cpu);
+        match &row.open {
+            None => row.begins(at),
+            Some(_) => leave((&mut self.tasks, scene), &self.tally, at, row),
         }
-        let spare = &mut self.spare;
-        let open = open.get_or_insert_with(|| Open::new(at, spare.pop().unwrap_or_default()));
-        leave((&mut self.tasks, scene), &self.tally, at, pending, open);
-        open.meet(at, slot);
+        if let Some(open) = &mut row.open {
+            open.meet(at, slot);
+        }
     }
 
     /// Another decision about the task in `slot` is in force from now on: if the task is a witness, its time so far
@@ -40,39 +40,54 @@ impl<O: Observer> Waste<O> {
     #[inline(always)]
     pub(super) fn part(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         let Some(cpu) = self.matching.paired(slot) else { return };
-        let Cpu { pending, open, .. } = self.cpus.get(cpu);
-        if let Some(open) = open.as_mut().filter(|open| open.witness() == Some(slot)) {
-            part_of((&mut self.tasks, scene), &self.tally, at, pending, open, slot);
+        let row = self.cpus.get(cpu);
+        if row.open.as_ref().is_some_and(|open| open.witness() == Some(slot)) {
+            part_of((&mut self.tasks, scene), &self.tally, at, row, slot);
         }
     }
 
     pub(super) fn close(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
-        let Some(mut open) = self.cpus.get(cpu).open.take() else { return };
+        let row = self.cpus.get(cpu);
+        let Some(open) = &row.open else { return };
         let length = at.since(open.start);
-        let excused = self.cpus.get(cpu).pending.within(open.start, at);
+        let excused = row.pending.within(open.start, at);
         let left = length.saturating_sub(excused);
         if left < SHORT {
             self.transient += length;
-        } else {
-            self.transient += excused;
-            self.wastes(scene, at, cpu, &mut open, left);
+            return row.ends();
         }
-        open.notes.clear();
-        self.spare.push(open.notes);
+        self.transient += excused;
+        self.wastes(scene, at, cpu, left);
     }
 
     /// Adds the episode on `cpu` that ends; `left` of it is not transient.
-    fn wastes(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, open: &mut Open, left: Span) {
-        let length = at.since(open.start);
+    fn wastes(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, left: Span) {
+        let row = self.cpus.get(cpu);
+        leave((&mut self.tasks, scene), &self.tally, at, row);
+        let Some(open) = &mut row.open else { return };
+        let (start, length) = (open.start, at.since(open.start));
         self.wasted += left;
         self.episodes += 1;
-        self.observer.wasted(cpu, open.start, at);
-        let pending = self.cpus.get(cpu).pending;
-        leave((&mut self.tasks, scene), &self.tally, at, &pending, open);
-        self.tally.add(cpu, left, &open.notes);
-        if self.longest.takes(length, open.start) {
-            self.longest.keep(Past { cpu, start: open.start, length, seen: open.take_seen() });
+        self.observer.wasted(cpu, start, at);
+        self.tally.add(cpu, left, &row.notes);
+        if self.longest.takes(length, start) {
+            self.longest.keep(Past { cpu, start, length, seen: open.take_seen() });
         }
+        row.ends();
+    }
+}
+
+impl Cpu {
+    /// An episode begins.
+    fn begins(&mut self, at: Instant) {
+        self.pending.begin();
+        self.open = Some(Open::new(at));
+    }
+
+    /// The episode ends.
+    fn ends(&mut self) {
+        self.open = None;
+        self.notes.clear();
     }
 }
 
@@ -81,10 +96,10 @@ fn part_of(
     (tasks, scene): (&mut Rows, &mut Scene),
     tally: &Tally,
     at: Instant,
-    pending: &Pending,
-    open: &mut Open,
+    Cpu { pending, open, notes }: &mut Cpu,
     slot: u32,
 ) {
+    let Some(open) = open else { return };
     if open.has_part_begun(at) {
         return;
     }
@@ -92,20 +107,15 @@ fn part_of(
     let (row, task) = (tasks.at(slot), scene.tasks.at(slot));
     let wasted = open.part(at, excused, || (task.origin.here, row.waker(&task.origin)));
     if wasted > Span::ZERO {
-        note(&mut open.notes, row.note(task, wasted, tally.topology.as_ref()));
+        note(notes, row.note(task, wasted, tally.topology.as_ref()));
     }
 }
 
 /// The current witness leaves; it is remembered if it stayed longest.
-fn leave(
-    (tasks, scene): (&mut Rows, &mut Scene),
-    tally: &Tally,
-    at: Instant,
-    pending: &Pending,
-    open: &mut Open,
-) {
-    let Some(slot) = open.witness() else { return };
-    part_of((&mut *tasks, &mut *scene), tally, at, pending, open, slot);
+fn leave((tasks, scene): (&mut Rows, &mut Scene), tally: &Tally, at: Instant, row: &mut Cpu) {
+    let Some(slot) = row.open.as_ref().and_then(Open::witness) else { return };
+    part_of((&mut *tasks, &mut *scene), tally, at, row, slot);
+    let Some(open) = &mut row.open else { return };
     let Some(Left { part: (part, here, waker), met }) = open.leaves(at) else { return };
     open.remember(seen(scene.tasks.at(slot), here, waker, part, met));
 }

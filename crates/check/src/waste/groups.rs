@@ -8,7 +8,6 @@ use crate::origin::{Act, Decision};
 use crate::place::{Queue, QueueKind};
 use keel_abi::{CpuId, Span, TaskId, Topology};
 use keel_trace::Chooser;
-use std::collections::BTreeSet;
 
 /// How many tasks of one episode are distinguished.
 pub const MOST_NOTED: usize = 16;
@@ -195,10 +194,37 @@ pub(super) struct Tally {
     rest: Waiters,
     /// By the number of the name; the last one is for all further names.
     wakers: Vec<Span>,
-    tasks: BTreeSet<TaskId>,
+    tasks: Counted,
     more_tasks: bool,
     how: [Span; How::ALL.len()],
     pub(super) topology: Option<Topology>,
+}
+
+/// The tasks that are counted. Ids are dense, so they are a bit each.
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Counted {
+    fn has(&self, task: TaskId) -> bool {
+        self.words.get(task.index() / 64).is_some_and(|word| word >> (task.index() % 64) & 1 != 0)
+    }
+
+    /// Is it new?
+    fn insert(&mut self, task: TaskId) -> bool {
+        if self.has(task) {
+            return false;
+        }
+        let at = task.index() / 64;
+        if at >= self.words.len() {
+            self.words.resize(at + 1, 0);
+        }
+        self.words[at] |= 1 << (task.index() % 64);
+        self.len += 1;
+        true
+    }
 }
 
 /// The number of names beyond [`MOST_NAMES`].
@@ -239,9 +265,9 @@ impl Tally {
             if let Some(waker) = note.waker {
                 *at(&mut self.wakers, CpuId(waker.into())) += part;
             }
-            let is_full = self.tasks.len() >= MOST_TASKS;
+            let is_full = self.tasks.len >= MOST_TASKS;
             let is_new = !is_full && self.tasks.insert(note.task);
-            self.more_tasks |= is_full && !self.tasks.contains(&note.task);
+            self.more_tasks |= is_full && !self.tasks.has(note.task);
             let waiters = self.names.get_mut(usize::from(note.name)).unwrap_or(&mut self.rest);
             waiters.tasks += u64::from(is_new);
             waiters.wasted += part;

@@ -33,9 +33,9 @@ impl<O: Observer> Waste<O> {
         }
         if let Some(slot) = slots.task() {
             match why {
-                Why::Blocked | Why::WasIdle => self.matching.unwait(slot),
+                why if why.is_sleep() => self.matching.unwait(slot),
                 Why::Exited => self.gone(scene, at, slot),
-                Why::Preempted | Why::Yielded => self.waits(scene, slot, cpu),
+                _ => self.waits(scene, slot, cpu),
             }
         }
         self.followed(scene, at);
