@@ -166,11 +166,7 @@ impl Conduct {
                 self.scene.cpus.get(target).set(RESERVED, on);
                 self.realtime.switched(&mut self.scene, at, target);
             }
-            _ => {
-                if let Some(slot) = slots.task() {
-                    self.of_task(at, cpu, slot, what);
-                }
-            }
+            _ => self.of_task(at, cpu, slots, what),
         }
         None
     }
@@ -195,16 +191,27 @@ impl Conduct {
         }
     }
 
-    /// An event about the task in `slot`.
+    /// An event about a task. The frequent ones find its row in one step.
     #[inline(always)]
-    fn of_task(&mut self, at: Instant, cpu: CpuId, slot: u32, what: What) {
+    fn of_task(&mut self, at: Instant, cpu: CpuId, slots: Slots, what: What) {
+        let slot = slots.near_task();
+        match what {
+            What::Migrate { from, to, .. } => return self.migrate(at, cpu, slot, from, to),
+            What::Placed { prev, chosen, by, .. } => return self.placed(at, cpu, slot, prev, chosen, by),
+            What::Queued { dsq, .. } => return self.enters(at, cpu, slot, |rq| Queue::from_dsq(dsq, rq)),
+            What::Held { .. } => return self.enters(at, cpu, slot, |_| Queue::HELD),
+            What::Unqueued { .. } => return self.unqueued(slot),
+            _ => {}
+        }
+        if let Some(slot) = slots.task() {
+            self.of_task_rarely(at, slot, what);
+        }
+    }
+
+    #[inline]
+    fn of_task_rarely(&mut self, at: Instant, slot: u32, what: What) {
         match what {
             What::Exit { .. } => self.exit(at, slot),
-            What::Migrate { from, to, .. } => self.migrate(at, cpu, slot, from, to),
-            What::Placed { prev, chosen, by, .. } => self.placed(at, cpu, slot, prev, chosen, by),
-            What::Queued { dsq, .. } => self.enters(at, cpu, slot, |rq| Queue::from_dsq(dsq, rq)),
-            What::Held { .. } => self.enters(at, cpu, slot, |_| Queue::HELD),
-            What::Unqueued { .. } => self.unqueued(slot),
             What::Throttled { on, .. } => self.throttled(at, slot, on),
             What::Priority { prio, weight, .. } => self.priority(at, slot, prio, weight),
             What::Awaits { mutex, owner, .. } => {
@@ -232,19 +239,15 @@ impl Conduct {
     /// The tasks of a switch come and leave.
     #[inline(always)]
     pub(crate) fn switches(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why) {
-        if let Some(slot) = slots.next() {
-            self.comes(at, cpu, slot);
-        }
-        if let Some(slot) = slots.task() {
-            self.leaves(at, cpu, slot, why);
-        }
+        self.comes(at, cpu, slots.near_next());
+        self.leaves(at, cpu, slots.near_task(), why);
         self.realtime.switched(&mut self.scene, at, cpu);
     }
 
-    /// The task in `slot` starts running.
+    /// The task in `slot`, if it is one, starts running.
     #[inline(always)]
     fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
-        let (task, mut machine) = self.scene.split(slot);
+        let Some((task, mut machine)) = self.scene.find(slot) else { return };
         if task.state != State::Waiting || task.is_urgent() || task.awaited.is_some() {
             return self.comes_otherwise(at, cpu, slot);
         }
@@ -300,14 +303,15 @@ impl Conduct {
         }
     }
 
+    /// The task in `slot`, if it is one, leaves its CPU.
     #[inline(always)]
     fn leaves(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
-        let (task, mut machine) = self.scene.split(slot);
+        let Some((task, mut machine)) = self.scene.find(slot) else { return };
         if !why.is_sleep() || task.state != State::Running || task.awaited.is_some() {
             return self.leaves_otherwise(at, cpu, slot, why);
         }
         task.ran += at.since(task.since);
-        machine.takes(task.heft, || task.origin.last_cpu.unwrap_or(cpu));
+        machine.takes(task.heft, || task.origin.last_cpu().unwrap_or(cpu));
         (task.state, task.since) = (State::Asleep, at);
         task.share.breaks();
     }
@@ -417,8 +421,8 @@ impl Conduct {
         to: CpuId,
         waker: TaskId,
     ) -> Option<Awake> {
-        let slot = slots.task()?;
-        let (task, mut machine) = self.scene.split(slot);
+        let slot = slots.near_task();
+        let (task, mut machine) = self.scene.find(slot)?;
         if task.state != State::Asleep {
             return None;
         }
@@ -448,7 +452,7 @@ impl Conduct {
 
     #[inline(always)]
     fn migrate(&mut self, at: Instant, by: CpuId, slot: u32, from: CpuId, to: CpuId) {
-        let (row, mut machine) = self.scene.split(slot);
+        let Some((row, mut machine)) = self.scene.find(slot) else { return };
         if row.state != State::Waiting {
             row.origin.migrates(at, by, from, to);
             row.rq = to;
@@ -456,13 +460,14 @@ impl Conduct {
         }
         row.turns(at);
         row.origin.migrates(at, by, from, to);
-        row.beside = machine.cpus.get(to).runs;
+        let there = machine.cpus.get(to);
+        row.beside = there.runs;
         let rq = std::mem::replace(&mut row.rq, to);
         let urgent = row.is_urgent();
         if rq != to {
+            there.enters(at, slot);
             machine.shifts(row.heft, rq, to);
             self.takes_from(at, rq);
-            self.scene.cpus.get(to).enters(at, slot);
         }
         if urgent {
             self.realtime.moved(&mut self.scene, at, slot);
@@ -471,7 +476,7 @@ impl Conduct {
 
     #[inline(always)]
     fn placed(&mut self, at: Instant, by: CpuId, slot: u32, prev: CpuId, to: CpuId, chooser: Chooser) {
-        let row = self.scene.tasks.at(slot);
+        let Some(row) = self.scene.tasks.row(slot) else { return };
         if row.state == State::Asleep {
             return row.origin.chosen(chooser, prev);
         }
@@ -496,7 +501,7 @@ impl Conduct {
     /// A task enters a queue; a running task leaves its CPU at the same time, and waits in the queue.
     #[inline(always)]
     fn enters(&mut self, at: Instant, by: CpuId, slot: u32, queue: impl Fn(CpuId) -> Queue) {
-        let row = self.scene.tasks.at(slot);
+        let Some(row) = self.scene.tasks.row(slot) else { return };
         if row.state == State::Waiting {
             row.turns(at);
             row.origin.enters(at, by, row.rq, queue(row.rq));
@@ -519,7 +524,7 @@ impl Conduct {
 
     #[inline(always)]
     fn unqueued(&mut self, slot: u32) {
-        let row = self.scene.tasks.at(slot);
+        let Some(row) = self.scene.tasks.row(slot) else { return };
         if row.state == State::Running {
             row.origin.will_be_in(None);
         }

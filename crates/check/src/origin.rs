@@ -4,7 +4,7 @@
 //! task, a scheduler dispatches it) is not to blame for anything before it. [`Origin`] keeps the decision in force;
 //! [`crate::place::Course`] keeps how long each was in force.
 
-use crate::place::{Here, Queue};
+use crate::place::{Here, NOWHERE, Queue};
 use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::{Chooser, Why};
 
@@ -113,10 +113,12 @@ impl Decision {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     task: TaskId,
-    /// Where it ran last.
-    pub(crate) last_cpu: Option<CpuId>,
-    /// Who chose the CPU of the coming wakeup, and where the task had been.
-    chosen: Option<(Chooser, CpuId)>,
+    /// Where it ran last, or [`NOWHERE`].
+    last_cpu: CpuId,
+    /// Who chose the CPU of the coming wakeup.
+    chooser: Option<Chooser>,
+    /// Where the task had been, according to that.
+    prev: CpuId,
     /// Where it waits; while it runs or sleeps, only the decision counts.
     pub(crate) here: Here,
     /// The queue that a running task has entered: it waits there when it leaves its CPU.
@@ -131,13 +133,20 @@ impl Origin {
     pub(crate) fn new(task: TaskId) -> Self {
         Self {
             task,
-            last_cpu: None,
-            chosen: None,
+            last_cpu: NOWHERE,
+            chooser: None,
+            prev: NOWHERE,
             here: Here::UNKNOWN,
             next: None,
             entered: false,
             taken: false,
         }
+    }
+
+    /// Where it ran last.
+    #[inline]
+    pub(crate) fn last_cpu(&self) -> Option<CpuId> {
+        (self.last_cpu != NOWHERE).then_some(self.last_cpu)
     }
 
     /// The decision in force.
@@ -147,16 +156,15 @@ impl Origin {
 
     /// A CPU is chosen for a sleeping task.
     pub(crate) fn chosen(&mut self, chooser: Chooser, prev: CpuId) {
-        self.chosen = Some((chooser, prev));
+        (self.chooser, self.prev) = (Some(chooser), prev);
     }
 
     /// A sleeping task is woken, or a task is created. A task that seems to have created itself existed when the stream
     /// began; how it came to its place is unknown.
     #[inline(always)]
     pub(crate) fn wakes(&mut self, act: Act, at: Instant, by: CpuId, to: CpuId, waker: TaskId) {
-        let (task, chosen) = (self.task, self.chosen.take());
-        let from = self.last_cpu.or(chosen.filter(|_| act == Act::Woken).map(|(_, prev)| prev));
-        let chooser = chosen.map(|(chooser, _)| chooser);
+        let (task, chooser) = (self.task, self.chooser.take());
+        let from = self.last_cpu().or_else(|| (act == Act::Woken && chooser.is_some()).then_some(self.prev));
         self.here = Here::by(Queue::of(to), Decision { task, act, at, by, from, to, chooser, waker });
         if waker == task {
             self.here.forget();
@@ -167,7 +175,7 @@ impl Origin {
     /// It starts running. If that is not where the last decision put it, the stream does not show how it came there.
     #[inline(always)]
     pub(crate) fn runs(&mut self, cpu: CpuId) {
-        self.last_cpu = Some(cpu);
+        self.last_cpu = cpu;
         if self.here.to() != Some(cpu) {
             self.here.forget();
         }

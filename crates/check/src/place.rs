@@ -40,7 +40,7 @@ pub(crate) struct Here {
 }
 
 /// No CPU.
-const NOWHERE: CpuId = CpuId(u32::MAX);
+pub(crate) const NOWHERE: CpuId = CpuId(u32::MAX);
 
 impl Queue {
     /// The BPF program holds the task. As an id, `LOCAL` stands for one of the CPUs' queues, so it is free.

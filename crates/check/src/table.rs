@@ -80,6 +80,12 @@ impl<T: From<TaskId>> Tasks<T> {
         &mut self.rows[slot as usize]
     }
 
+    /// The same; `None` if the number is no slot.
+    #[inline(always)]
+    pub(crate) fn row(&mut self, slot: u32) -> Option<&mut T> {
+        self.rows.get_mut(slot as usize)
+    }
+
     /// The slot of `task`'s row, if it has one.
     #[inline(always)]
     pub(crate) fn find(&self, task: TaskId) -> Option<u32> {

@@ -182,7 +182,7 @@ impl Realtime {
         match task.state {
             State::Waiting if task.is_urgent() => self.waits(scene, at, slot),
             State::Running => {
-                if let Some(cpu) = task.origin.last_cpu {
+                if let Some(cpu) = task.origin.last_cpu() {
                     self.switched(scene, at, cpu);
                 }
             }

@@ -170,7 +170,7 @@ impl Task {
     #[inline(always)]
     pub(super) fn starts(&mut self, at: Instant, cpu: CpuId) -> Option<Box<Bounces>> {
         (self.state, self.since, self.throttled) = (State::Running, at, false);
-        let moved = self.origin.last_cpu.is_some_and(|last| last != cpu);
+        let moved = self.origin.last_cpu().is_some_and(|last| last != cpu);
         self.origin.runs(cpu);
         if moved { self.bounce.moved(at, cpu, self.ran) } else { None }
     }
@@ -179,7 +179,7 @@ impl Task {
     #[inline]
     fn weighs(&self) -> Option<CpuId> {
         match self.state {
-            State::Running => Some(self.origin.last_cpu.unwrap_or(self.rq)),
+            State::Running => Some(self.origin.last_cpu().unwrap_or(self.rq)),
             State::Waiting => Some(self.rq),
             State::Asleep | State::Throttled => None,
         }
@@ -302,13 +302,13 @@ impl Slots {
     /// No tasks.
     pub(crate) const NONE: Self = Self { task: NO_SLOT, next: NO_SLOT };
 
-    /// Where the row of [`Slots::task`] is, if it has one.
+    /// The slot of [`Slots::task`], or a number that is no slot.
     #[inline(always)]
     pub(crate) fn near_task(self) -> u32 {
         self.task
     }
 
-    /// Where the row of [`Slots::next`] is, if it has one.
+    /// The slot of [`Slots::next`], or a number that is no slot.
     #[inline(always)]
     pub(crate) fn near_next(self) -> u32 {
         self.next
@@ -475,6 +475,13 @@ impl Scene {
                 self.cpus.get(cpu).weight += u64::from(task.heft);
             }
         }
+    }
+
+    /// As [`Scene::split`]; `None` if the number is no slot.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, slot: u32) -> Option<(&mut Task, Machine<'_>)> {
+        let Self { tasks, cpus, online, waiting, weight, by_cpu, sets, .. } = self;
+        Some((tasks.row(slot)?, Machine { cpus, online, waiting, weight, by_cpu: *by_cpu, sets }))
     }
 
     /// The task that runs on `cpu`; [`TaskId::IDLE`] if none does.

@@ -6,6 +6,7 @@ use super::{Observer, Pending, Waste};
 use crate::conduct::{Awake, Scene, Slots, State, Turn};
 use crate::origin::Act;
 use crate::place::local_cpu;
+use crate::table::is_slot;
 use keel_abi::{CpuId, DsqId, Instant, TaskId};
 use keel_trace::Why;
 
@@ -20,9 +21,7 @@ impl<O: Observer> Waste<O> {
         why: Why,
         turn: Turn,
     ) {
-        if let Some(slot) = slots.next() {
-            self.runs(scene, at, slot);
-        }
+        self.runs(scene, at, slots.near_next());
         match (turn.was_idle, turn.is_idle) {
             (true, false) => self.matching.busy(cpu),
             (false, true) => {
@@ -31,9 +30,10 @@ impl<O: Observer> Waste<O> {
             }
             _ => {}
         }
-        if let Some(slot) = slots.task() {
+        if why.is_sleep() {
+            self.matching.unwait(slots.near_task());
+        } else if let Some(slot) = slots.task() {
             match why {
-                why if why.is_sleep() => self.matching.unwait(slot),
                 Why::Exited => self.gone(scene, at, slot),
                 _ => self.waits(scene, slot, cpu),
             }
@@ -41,6 +41,7 @@ impl<O: Observer> Waste<O> {
         self.followed(scene, at);
     }
 
+    /// The task in `slot`, if it is one, starts running.
     #[inline(always)]
     fn runs(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         if self.matching.is_unpaired(slot) {
@@ -48,7 +49,7 @@ impl<O: Observer> Waste<O> {
         } else if self.matching.waits(slot) {
             self.stops_waiting(scene, at, slot);
         }
-        if self.matching.has_closed() {
+        if self.matching.has_closed() && is_slot(slot) {
             self.reopen(slot);
         }
     }
@@ -114,11 +115,9 @@ impl<O: Observer> Waste<O> {
         self.moves(scene, at, slots);
     }
 
-    /// Another decision about the task is in force from now on.
+    /// Another decision about the task, if it has a row, is in force from now on.
     #[inline(always)]
     pub(super) fn moves(&mut self, scene: &mut Scene, at: Instant, slots: Slots) {
-        if let Some(slot) = slots.task() {
-            self.part(scene, at, slot);
-        }
+        self.part(scene, at, slots.near_task());
     }
 }

@@ -17,12 +17,14 @@ pub(crate) struct Out {
     events: Vec<Event>,
     /// Each meta with the number of events before it.
     metas: Vec<(usize, Instant, Meta)>,
+    /// The number of events from which on they are to be flushed: 0 if there are many metas.
+    limit: usize,
 }
 
 impl Out {
     pub(crate) fn new(wants: Class) -> Self {
         let room = if wants == Class::NONE { 0 } else { BATCH * 2 };
-        Self { wants, events: Vec::with_capacity(room), metas: Vec::new() }
+        Self { wants, events: Vec::with_capacity(room), metas: Vec::new(), limit: BATCH }
     }
 
     /// Is anything listening to events of this class?
@@ -40,7 +42,14 @@ impl Out {
 
     pub(crate) fn tell_meta(&mut self, at: Instant, meta: Meta) {
         if self.wants != Class::NONE {
-            self.metas.push((self.events.len(), at, meta));
+            self.push_meta(at, meta);
+        }
+    }
+
+    fn push_meta(&mut self, at: Instant, meta: Meta) {
+        self.metas.push((self.events.len(), at, meta));
+        if self.metas.len() >= BATCH {
+            self.limit = 0;
         }
     }
 
@@ -55,13 +64,13 @@ impl Out {
 
     pub(crate) fn tell_decision(&mut self, at: Instant, policy: Policy) {
         if self.wants.has(Class::POLICY) && self.metas.len() < MOST_DECISIONS {
-            self.metas.push((self.events.len(), at, Meta::Policy(Box::new(policy))));
+            self.push_meta(at, Meta::Policy(Box::new(policy)));
         }
     }
 
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.events.len() >= BATCH || self.metas.len() >= BATCH
+        self.events.len() >= self.limit
     }
 
     pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {
@@ -77,6 +86,7 @@ impl Out {
             sink.events(&self.events[done..]);
         }
         self.events.clear();
+        self.limit = BATCH;
     }
 }
 
