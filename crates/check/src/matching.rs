@@ -341,9 +341,9 @@ impl Matching {
     }
 
     /// The task in `slot`, which is unpaired, no longer waits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leaves_queue(&mut self, slot: u32) {
-        let task = &mut self.tasks[slot as usize];
+        let Some(task) = self.tasks.get_mut(slot as usize) else { return };
         task.cpu = AWAY;
         let class = task.class.0 as usize;
         let row = &mut self.classes[class];
