@@ -104,7 +104,10 @@ pub(crate) struct Context {
 
     // Emitted code uses these when it moves a line.
     pub(crate) cpu: CpuId,
-    /// By the CPU that has a line, the price for this CPU to get it; null if the engine must be asked.
+    /// Minus the number that the region's first line would have if lines were numbered from simulated address 0.
+    pub(crate) minus_line: u64,
+    /// By the CPU that has a line, the price for this CPU to get it; [`ASK`](crate::seat::ASK) if the engine must be
+    /// asked.
     pub(crate) prices: *const u32,
     pub(crate) writers: *mut u16,
     pub(crate) moves: RawMoves,
@@ -114,6 +117,8 @@ pub(crate) struct Context {
 
     /// The first entries of the table of addresses, where emitted code finds them at once.
     pub(crate) first_addresses: [u64; FIRST_ADDRESSES],
+    /// Where the words of the lines at these addresses would be, if they are in the region.
+    pub(crate) first_words: [*const u64; FIRST_ADDRESSES],
 
     // Only the engine uses the rest.
     pub(crate) again: bool,
@@ -175,6 +180,9 @@ impl Context {
         self.addresses = addresses.as_ptr();
         let first = addresses.len().min(FIRST_ADDRESSES);
         self.first_addresses[..first].copy_from_slice(&addresses[..first]);
+        for (word, address) in self.first_words.iter_mut().zip(self.first_addresses) {
+            *word = self.words.wrapping_add((address >> self.line_log2) as usize);
+        }
     }
 
     /// Takes over the region's growth.

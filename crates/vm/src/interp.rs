@@ -34,6 +34,26 @@ pub(crate) unsafe fn run(context: *mut Context, function: u32, r10: u64, args: [
     }
 }
 
+/// Runs the rest of a function, from the operation `at`, with these values of R0 to R9. Emitted code calls this.
+///
+/// # Safety
+/// As for [`run`]; the function has that operation, and nobody detects races or keeps a profile.
+#[cfg(target_arch = "x86_64")]
+pub(crate) unsafe extern "C" fn go_on(
+    context: *mut Context,
+    function: u32,
+    at: u32,
+    first: *const [u64; 10],
+    r10: u64,
+) -> u64 {
+    let mut regs = [r10; 11];
+    // SAFETY: as above.
+    unsafe {
+        regs[..10].copy_from_slice(&*first);
+        Frame::<false, false> { context, function, regs, at, node: 0, since: 0 }.run()
+    }
+}
+
 /// Like [`run`], but counts costs.
 ///
 /// # Safety

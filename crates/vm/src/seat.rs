@@ -11,6 +11,11 @@ use keel_abi::bpf::Ea;
 use keel_abi::holders::HolderKey;
 use std::ptr;
 
+/// Instead of a price: the engine must be asked.
+pub(crate) const ASK: u32 = u32::MAX;
+/// The prices of a CPU for which it must be asked. Emitted code moves lines if they have a bit for each CPU.
+static ASK_ALWAYS: [u32; u64::BITS as usize] = [ASK; u64::BITS as usize];
+
 /// Where a callback runs.
 #[derive(Clone, Copy)]
 pub(crate) struct RunsAt {
@@ -67,7 +72,7 @@ pub(crate) fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {
     let region = world.region();
     let seat = |cpu| Seat {
         key: region.key(cpu),
-        prices: region.prices_to(cpu).map_or(ptr::null(), <[u32]>::as_ptr),
+        prices: region.prices_to(cpu).unwrap_or(&ASK_ALWAYS).as_ptr(),
         ready: Ea::NULL,
         args: ptr::null_mut(),
         first: Ea::NULL,

@@ -4,6 +4,8 @@
 use super::asm::Label;
 use super::early::Base;
 use super::function::Emitter;
+use super::held::Line;
+use super::moves::Mover;
 use super::registers::{
     A, B, CONTEXT, DELTA, FRAME, at, at_entry, at_sum, field, half, part, part_of_b, whole,
 };
@@ -12,6 +14,17 @@ use crate::context::Context;
 use iced_x86::{Code, MemoryOperand};
 use std::mem::offset_of;
 
+/// How the word of a line is found.
+#[derive(Clone, Copy)]
+enum Spot {
+    /// By the address at this distance from a base.
+    Any(Base, i32),
+    /// By a register that points to the beginning of a line, and how many lines behind that one.
+    Aligned(u8, i32),
+    /// By the word of the line at an address from the table, and this many bytes behind that word.
+    Fixed(u32, i32),
+}
+
 impl Emitter<'_> {
     pub(super) fn load(&mut self, dst: u8, base: u8, off: i32, size: Size, signed: bool) {
         let mem = self.place(base, off);
@@ -19,15 +32,8 @@ impl Emitter<'_> {
             self.hold(base, off, size, Access::Load);
             return self.load_from(dst, mem, size, signed);
         }
-        let back = self.asm.label();
-        let outside = self.later(move |e| {
-            e.count_bad_access();
-            e.zero(dst);
-            e.asm.to(Code::Jmp_rel32_64, back);
-        });
-        self.check(base, off, size, Access::Load, outside);
+        self.check(base, off, size, Access::Load);
         self.load_from(dst, mem, size, signed);
-        self.asm.bind(back);
     }
 
     pub(super) fn store(&mut self, base: u8, off: i32, size: Size, src: Operand) {
@@ -36,11 +42,8 @@ impl Emitter<'_> {
             self.hold(base, off, size, Access::Store);
             return self.store_to(mem, size, src);
         }
-        let back = self.asm.label();
-        let outside = self.outside(back);
-        self.check(base, off, size, Access::Store, outside);
+        self.check(base, off, size, Access::Store);
         self.store_to(mem, size, src);
-        self.asm.bind(back);
     }
 
     /// The place of an access that is in bounds.
@@ -51,28 +54,39 @@ impl Emitter<'_> {
         }
     }
 
-    /// Counts an access out of bounds that has no value, and continues.
-    pub(super) fn outside(&mut self, back: Label) -> Label {
-        self.later(move |e| {
-            e.count_bad_access();
-            e.asm.to(Code::Jmp_rel32_64, back);
-        })
-    }
-
     pub(super) fn count_bad_access(&mut self) {
         self.asm.mem(Code::Inc_rm64, field(offset_of!(Context, bad_accesses)));
     }
 
     /// Continues if the access is in bounds, once the CPU holds the line; moves the line here if necessary.
-    fn check(&mut self, base: u8, off: i32, size: Size, access: Access, outside: Label) {
+    fn check(&mut self, base: u8, off: i32, size: Size, access: Access) {
+        let reaches = self.held.reaches(base, off, size);
         let is_held = self.held.access((base, off), size, access != Access::Load, &self.values, &self.target);
-        debug_assert!(!is_held, "only what is certainly in bounds is known to be held");
-        self.check_bounds(base, off, size, outside);
+        if reaches && is_held {
+            return;
+        }
+        let outside = self.exit_here();
+        if !reaches {
+            self.check_bounds(base, off, size, outside);
+        }
+        if is_held {
+            return;
+        }
+        let mover = self.mover(access);
         // The line's number, and its word.
-        self.number_line();
-        self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, sharers)));
+        let (mover, words) = match reaches {
+            true => {
+                self.number_line_at(Spot::Any(Base::Register(base), off));
+                (mover.by_address, field(offset_of!(Context, words)))
+            }
+            false => {
+                self.number_line();
+                (mover.by_number, field(offset_of!(Context, sharers)))
+            }
+        };
+        self.asm.reg_mem(Code::Mov_r64_rm64, B, words);
         self.asm.reg_mem(Code::Mov_r64_rm64, B, at_entry(B, A, 8));
-        let (held, mover) = (self.asm.label(), self.mover(access));
+        let held = self.asm.label();
         let moves = self.later(move |e| {
             e.asm.to(Code::Call_rel32_64, mover);
             e.leave_if_denied(outside);
@@ -96,37 +110,78 @@ impl Emitter<'_> {
         if self.held.access((base, off), size, write, &self.values, &self.target) {
             return;
         }
-        self.look(Base::Register(base), off, access);
+        let (line, place) = (1_u64 << self.target.lines.log2, Spot::Any(Base::Register(base), off));
+        let value = self.values[usize::from(base)];
+        let fixed = Line::fixed(value, off, line).and_then(|line| self.fixed_spot(line));
+        let aligned = value.within_line(0, line) == Some(0);
+        let spot = fixed.or(aligned.then_some(Spot::Aligned(base, off.div_euclid(line as i32))));
+        self.look(spot.unwrap_or(place), place, access);
     }
 
-    /// Continues once the CPU holds the line at this offset from an address that is in bounds; moves the line here if
-    /// necessary.
-    pub(super) fn look(&mut self, base: Base, off: i32, access: Access) {
-        let (held, mover) = (self.asm.label(), self.mover(access));
+    /// The place of a line's word beside that of an address from the table.
+    fn fixed_spot(&self, line: Line) -> Option<Spot> {
+        let Line::Fixed(map, at) = line else { return None };
+        let (slot, from) = self.target.data.slot_in(map)?;
+        let lines = (at >> self.target.lines.log2) as i64 - (from >> self.target.lines.log2) as i64;
+        i32::try_from(8 * lines).ok().map(|bytes| Spot::Fixed(slot, bytes))
+    }
+
+    /// The same for a line that a loop begins with.
+    pub(super) fn look_early(&mut self, line: Line, base: Base, off: i32, access: Access) {
+        let place = Spot::Any(base, off);
+        self.look(self.fixed_spot(line).unwrap_or(place), place, access);
+    }
+
+    /// Continues once the CPU holds the line at this spot, whose address is at `place`, if that is in bounds; moves the
+    /// line here if necessary.
+    fn look(&mut self, spot: Spot, place: Spot, access: Access) {
+        let (held, mover) = (self.asm.label(), self.mover(access).by_address);
         let moves = self.later(move |e| {
-            e.address(base, off);
-            e.asm.reg_mem(Code::Add_r64_rm64, A, field(offset_of!(Context, minus_base)));
-            e.number_line();
+            match spot {
+                Spot::Any(..) | Spot::Aligned(_, 0) => {}
+                Spot::Aligned(_, lines) => e.asm.reg_imm(Code::Add_rm64_imm32, A, lines),
+                Spot::Fixed(..) => e.number_line_at(place),
+            }
             e.asm.to(Code::Call_rel32_64, mover);
             e.asm.to(Code::Jmp_rel32_64, held);
         });
-        self.address(base, off);
-        self.number_line();
-        self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, words)));
-        self.asm.reg_mem(Code::Mov_r64_rm64, B, at_entry(B, A, 8));
+        let words = field(offset_of!(Context, words));
+        match spot {
+            Spot::Any(..) => {
+                self.number_line_at(place);
+                self.asm.reg_mem(Code::Mov_r64_rm64, B, words);
+                self.asm.reg_mem(Code::Mov_r64_rm64, B, at_entry(B, A, 8));
+            }
+            Spot::Aligned(reg, lines) => {
+                let log2 = self.target.lines.log2 as i32;
+                self.asm.reg_reg_imm(Code::VEX_Rorx_r64_rm64_imm8, A, whole(reg), log2);
+                self.asm.reg_mem(Code::Mov_r64_rm64, B, words);
+                let word = MemoryOperand::with_base_index_scale_displ_size(B, A, 8, 8 * i64::from(lines), 1);
+                self.asm.reg_mem(Code::Mov_r64_rm64, B, word);
+            }
+            Spot::Fixed(slot, bytes) => {
+                let first = field(offset_of!(Context, first_words) + 8 * slot as usize);
+                self.asm.reg_mem(Code::Mov_r64_rm64, B, first);
+                self.asm.reg_mem(Code::Mov_r64_rm64, B, at(B, bytes.into()));
+            }
+        }
         self.leave_unless_held(access, moves);
         self.asm.bind(held);
     }
 
-    /// Leaves an address in `A`.
-    fn address(&mut self, base: Base, off: i32) {
-        match base {
-            Base::Register(reg) => self.asm.reg_mem(Code::Lea_r64_m, A, at(whole(reg), off.into())),
-            Base::Slot(slot) => {
+    /// Leaves the number of a place's line in `A`, counted from address 0.
+    fn number_line_at(&mut self, place: Spot) {
+        match place {
+            Spot::Any(Base::Register(reg), off) => {
+                self.asm.reg_mem(Code::Lea_r64_m, A, at(whole(reg), off.into()));
+            }
+            Spot::Any(Base::Slot(slot), off) => {
                 self.tabled_address(A, slot);
                 self.asm.reg_imm(Code::Add_rm64_imm32, A, off);
             }
+            Spot::Aligned(..) | Spot::Fixed(..) => unreachable!("it is given by its address"),
         }
+        self.number_line();
     }
 
     /// Converts the address in `A` to its line's number.
@@ -134,7 +189,7 @@ impl Emitter<'_> {
         self.asm.reg_imm(Code::Shr_rm64_imm8, A, self.target.lines.log2 as i32);
     }
 
-    fn mover(&self, access: Access) -> Label {
+    fn mover(&self, access: Access) -> Mover {
         let movers = self.target.movers;
         if access == Access::Load { movers.read } else { movers.write }
     }

@@ -48,24 +48,35 @@ impl Emitter<'_> {
         site: u32,
         instead: Option<Label>,
     ) {
-        self.compare(wide, cond == Cond::Set, a, b);
         if site == NO_SITE {
             let target = instead.unwrap_or_else(|| self.way_to(target));
+            self.compare(wide, cond == Cond::Set, a, b);
             return self.asm.to(taken(cond), target);
         }
         let next = self.asm.label();
-        self.asm.to(not_taken(cond), next);
-        self.jump_later(target, site);
+        // Counting has set the flags, but it matters only if the jump is taken.
+        let fuel_is_used_up = self.later(move |e| {
+            e.compare(wide, cond == Cond::Set, a, b);
+            e.asm.to(not_taken(cond), next);
+            e.set_site(site);
+            e.asm.call_tabled(stubs::NEVER_ENDS);
+        });
+        self.asm.to(Code::Jg_rel32_64, fuel_is_used_up);
+        self.compare(wide, cond == Cond::Set, a, b);
+        let target = self.target(target);
+        self.asm.to(taken(cond), target);
         self.asm.bind(next);
     }
 
-    /// The target of a forward jump, or a detour there that makes its looks.
+    /// The target of a forward jump, or a detour there that makes its looks and zeroes registers.
     fn way_to(&mut self, target: u32) -> Label {
         let (looks, label) = (self.looks_before(target as usize), self.target(target));
-        if looks.is_empty() {
+        let due = self.due_at(target);
+        if looks.is_empty() && due == 0 {
             return label;
         }
         self.later(move |e| {
+            e.zero_all(due);
             e.look_at(&looks);
             e.asm.to(Code::Jmp_rel32_64, label);
         })

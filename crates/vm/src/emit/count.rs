@@ -14,13 +14,81 @@ pub(super) fn is_forward_jump(op: Op) -> bool {
     matches!(op, Op::Jump { site: NO_SITE, .. } | Op::Branch { site: NO_SITE, .. })
 }
 
-/// How much the count lacks at jump targets: nothing where a jump leads that needs it, and otherwise it is open.
+/// How much the count lacks at jump targets: nothing where a jump leads that needs it. Elsewhere as much as on the way
+/// there that is in the most loops, which has nothing to add then.
 pub(super) fn at_targets(ops: &[Op]) -> Vec<Option<i32>> {
     let mut pending = vec![None; ops.len()];
     for target in ops.iter().filter(|&&op| !is_forward_jump(op)).filter_map(|op| op.target()) {
         pending[target as usize] = Some(0);
     }
+    let (fixed, depths) = (pending.clone(), loops_around(ops));
+    let mut chosen: Vec<Option<usize>> = vec![None; ops.len()];
+    ways(ops, &pending, |from, to, _| {
+        if chosen[to].is_none_or(|best| depths[best] < depths[from]) {
+            chosen[to] = Some(from);
+        }
+    });
+    // What one way lacks may depend on what others lack.
+    const ROUNDS: usize = 8;
+    for _ in 0..ROUNDS {
+        let mut next = fixed.clone();
+        ways(ops, &pending, |from, to, lacks| {
+            if fixed[to].is_none() && chosen[to] == Some(from) {
+                next[to] = Some(lacks);
+            }
+        });
+        if next == pending {
+            break;
+        }
+        pending = next;
+    }
     pending
+}
+
+/// For each operation, how many jumps backwards lead past it.
+fn loops_around(ops: &[Op]) -> Vec<u32> {
+    let mut changes = vec![0_i32; ops.len() + 1];
+    for (at, target) in ops.iter().enumerate().filter_map(|(at, op)| Some((at, op.target()? as usize))) {
+        if target <= at {
+            changes[target] += 1;
+            changes[at + 1] -= 1;
+        }
+    }
+    let depth = |depth: &mut i32, change: i32| {
+        *depth += change;
+        Some(*depth as u32)
+    };
+    changes.into_iter().scan(0, depth).collect()
+}
+
+/// Calls `way` for each way to a jump target: from where, to where, and how much the count lacks, given that for the
+/// targets.
+fn ways(ops: &[Op], pending_at: &[Option<i32>], mut way: impl FnMut(usize, usize, i32)) {
+    let mut is_target = vec![false; ops.len()];
+    ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+    let (mut pending, mut open) = (0, true);
+    for (at, &op) in ops.iter().enumerate() {
+        if is_target[at] {
+            if open && at > 0 {
+                way(at - 1, at, pending);
+            }
+            (pending, open) = (pending_at[at].unwrap_or(pending), true);
+        }
+        if !open || op == Op::Hole {
+            continue;
+        }
+        pending += 1;
+        if let Some(target) = op.target().filter(|_| is_forward_jump(op)) {
+            way(at, target as usize, pending);
+            // The jump may have been counted.
+            pending = pending_at[target as usize].unwrap_or(pending);
+        }
+        let is_counted = matches!(op, Op::Call { .. } | Op::MayGoto { .. } | Op::Atomic { .. } | Op::Exit);
+        if is_counted || op.target().is_some() && !is_forward_jump(op) {
+            pending = 0;
+        }
+        open = !op.ends();
+    }
 }
 
 impl Emitter<'_> {
@@ -53,5 +121,24 @@ impl Emitter<'_> {
     /// How much the context's count lacks on the ways to an operation; `pending`, if this is the first one.
     pub(super) fn agreed(&mut self, target: u32, pending: i32) -> i32 {
         *self.pending_at[target as usize].get_or_insert(pending)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::op::{Cond, Operand};
+
+    #[test]
+    fn the_way_that_is_in_a_loop_adds_nothing() {
+        let (jump, nop) = (Op::Jump { target: 4, site: NO_SITE }, Op::Const { dst: 0, value: 0 });
+        let back =
+            |target, site| Op::Branch { wide: true, cond: Cond::Ne, a: 1, b: Operand::Imm(0), target, site };
+        let check = |last: Op, expected: [Option<i32>; 2]| {
+            let pending = at_targets(&[jump, nop, nop, nop, nop, last, Op::Exit]);
+            assert_eq!([pending[1], pending[4]], expected, "{last:?}");
+        };
+        check(back(1, 7), [Some(0), Some(3)]);
+        check(nop, [None, Some(1)]);
     }
 }

@@ -15,10 +15,10 @@ const R2: u8 = 2;
 impl Emitter<'_> {
     pub(super) fn divide(&mut self, op: Alu, wide: bool, dst: u8, src: Operand) {
         let done = self.asm.label();
-        self.divisor(op == Alu::Div, wide, dst, src, done);
+        let divisor = self.divisor(op == Alu::Div, wide, dst, src, done);
         self.save(wide, dst);
         self.asm.reg_reg(Code::Xor_r32_rm32, Register::EDX, Register::EDX);
-        self.asm.reg([Code::Div_rm32, Code::Div_rm64][usize::from(wide)], divisor(wide));
+        self.asm.reg([Code::Div_rm32, Code::Div_rm64][usize::from(wide)], divisor);
         self.restore(op == Alu::Div, dst);
         self.asm.bind(done);
     }
@@ -27,7 +27,7 @@ impl Emitter<'_> {
     pub(super) fn divide_signed(&mut self, op: Alu, wide: bool, dst: u8, src: Operand) {
         let done = self.asm.label();
         let is_quotient = op == Alu::SignedDiv;
-        self.divisor(is_quotient, wide, dst, src, done);
+        let divisor = self.divisor(is_quotient, wide, dst, src, done);
         let minus_one = self.later(move |e| {
             if is_quotient {
                 e.asm.reg([Code::Neg_rm32, Code::Neg_rm64][usize::from(wide)], sized(wide, dst));
@@ -37,27 +37,34 @@ impl Emitter<'_> {
             e.asm.to(Code::Jmp_rel32_64, done);
         });
         let compare = [Code::Cmp_rm32_imm8, Code::Cmp_rm64_imm8][usize::from(wide)];
-        self.asm.reg_imm(compare, divisor(wide), -1);
+        self.asm.reg_imm(compare, divisor, -1);
         self.asm.to(Code::Je_rel32_64, minus_one);
         self.save(wide, dst);
         self.asm.bare([Code::Cdq, Code::Cqo][usize::from(wide)]);
-        self.asm.reg([Code::Idiv_rm32, Code::Idiv_rm64][usize::from(wide)], divisor(wide));
+        self.asm.reg([Code::Idiv_rm32, Code::Idiv_rm64][usize::from(wide)], divisor);
         self.restore(is_quotient, dst);
         self.asm.bind(done);
     }
 
-    /// Moves the divisor to `B`; if it is 0, continues at `done` with 0, or with the dividend as the remainder.
-    fn divisor(&mut self, is_quotient: bool, wide: bool, dst: u8, src: Operand, done: super::asm::Label) {
+    /// The register of the divisor, which is `B` unless the division leaves its own alone. If the divisor is 0, continues
+    /// at `done` with 0, or with the dividend as the remainder.
+    fn divisor(
+        &mut self,
+        is_quotient: bool,
+        wide: bool,
+        dst: u8,
+        src: Operand,
+        done: super::asm::Label,
+    ) -> Register {
+        let at = usize::from(wide);
+        let mut divisor = [B32, B][at];
         match self.source(wide, src) {
-            Ok(from) if from != divisor(wide) => {
-                self.asm.reg_reg(
-                    [Code::Mov_r32_rm32, Code::Mov_r64_rm64][usize::from(wide)],
-                    divisor(wide),
-                    from,
-                );
-            }
-            Ok(_) => {}
+            Ok(from) if !matches!(src, Operand::Reg(R0 | R2)) => divisor = from,
+            Ok(from) => self.asm.reg_reg([Code::Mov_r32_rm32, Code::Mov_r64_rm64][at], divisor, from),
             Err(imm) => self.asm.reg_imm(Code::Mov_rm64_imm32, B, imm),
+        }
+        if matches!(src, Operand::Imm(1..)) {
+            return divisor;
         }
         let by_zero = self.later(move |e| {
             if is_quotient {
@@ -67,9 +74,9 @@ impl Emitter<'_> {
             }
             e.asm.to(Code::Jmp_rel32_64, done);
         });
-        let test = [Code::Test_rm32_r32, Code::Test_rm64_r64][usize::from(wide)];
-        self.asm.reg_reg(test, divisor(wide), divisor(wide));
+        self.asm.reg_reg([Code::Test_rm32_r32, Code::Test_rm64_r64][at], divisor, divisor);
         self.asm.to(Code::Je_rel32_64, by_zero);
+        divisor
     }
 
     /// Must a register other than the dividend be preserved?
@@ -103,8 +110,4 @@ impl Emitter<'_> {
             self.asm.reg_reg(Code::Mov_r64_rm64, whole(R0), A);
         }
     }
-}
-
-fn divisor(wide: bool) -> Register {
-    if wide { B } else { B32 }
 }

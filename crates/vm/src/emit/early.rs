@@ -177,7 +177,7 @@ impl<'a> Emitter<'a> {
 
     pub(super) fn look_at(&mut self, looks: &[Look]) {
         for look in looks {
-            self.look(look.base, look.off, look.access);
+            self.look_early(look.line, look.base, look.off, look.access);
         }
     }
 }

@@ -4,12 +4,13 @@ use super::asm::{Asm, Label};
 use super::count;
 use super::early::{self, Looks};
 use super::held::{self, Held, Known};
+use super::iterators::Iteration;
 use super::live::{self, Set};
 use super::moves::Movers;
 use super::registers::{A, CONTEXT, DELTA, FRAME, at, field, half, whole};
 use super::repeats::Repeats;
 use super::values::{self, Data, Registers, Value};
-use crate::code::op::{Alu, Op, Operand, Size};
+use crate::code::op::{Op, Operand, Size};
 use crate::context::{Context, FIRST_ADDRESSES};
 use crate::memory::LineForm;
 use iced_x86::{Code, Register};
@@ -56,6 +57,8 @@ pub(super) struct Emitter<'a> {
     live: Vec<Set>,
     /// Registers that are read after the current operation.
     pub(super) read_later: Set,
+    /// Registers that are 0, but have not been zeroed yet.
+    pub(super) owed: Set,
     /// Those of R6 to R9 that the function changes.
     kept: Vec<u8>,
     /// Instructions that the context does not count yet.
@@ -63,6 +66,12 @@ pub(super) struct Emitter<'a> {
     /// The same at jump targets, once a way there is known.
     pub(super) pending_at: Vec<Option<i32>>,
     cold: Vec<Cold<'a>>,
+    /// The current operation.
+    pub(super) at: usize,
+    /// The way to the interpreter, if there is one.
+    pub(super) exit: Option<Label>,
+    /// A loop's next number, whose branch comes next.
+    pub(super) iteration: Option<Iteration>,
 }
 
 impl<'a> Emitter<'a> {
@@ -94,10 +103,14 @@ impl<'a> Emitter<'a> {
             targets,
             live,
             read_later: 0,
+            owed: 0,
             kept,
             pending,
             pending_at: count::at_targets(ops),
             cold,
+            at: 0,
+            exit: None,
+            iteration: None,
         }
     }
 
@@ -105,15 +118,18 @@ impl<'a> Emitter<'a> {
     pub(super) fn function(mut self, label: Label) {
         self.asm.bind(label);
         self.enter();
+        // Is the operation the second one of a pair?
+        let mut is_done = false;
         let mut open = true;
         for (at, &op) in self.ops.iter().enumerate() {
             if let Some(target) = self.targets[at].filter(|_| !self.repeats.has(at)) {
                 if open {
+                    self.pay(self.live_at(at));
                     self.agree(at as u32);
                     self.look_at(&self.looks_before(at));
                 }
                 self.asm.bind(target);
-                open = true;
+                (open, self.owed) = (true, 0);
                 self.pending = self.pending_at[at].unwrap_or(0);
                 self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
                 self.held.meet(self.held_at[at].as_ref(), at as u32);
@@ -122,14 +138,13 @@ impl<'a> Emitter<'a> {
                 continue;
             }
             self.pending += 1;
+            self.at = at;
             self.read_later = live::after(self.ops, &self.live, at);
-            match (self.frame_address(at), at.checked_sub(1).and_then(|before| self.frame_address(before))) {
-                (Some((dst, off)), _) => self.load_frame_address(dst, off),
-                // It has been loaded.
-                (None, Some(_)) => {}
-                (None, None) if self.repeats.has(at) => {}
-                (None, None) => self.op(at, op),
+            self.pay_before(at, op);
+            if !std::mem::take(&mut is_done) {
+                is_done = self.one_or_two(at, op);
             }
+            self.forget_written(op);
             values::after(op, &mut self.values, self.target.data);
             self.held.after(op, at as u32, &self.target);
             open = !op.ends();
@@ -137,6 +152,8 @@ impl<'a> Emitter<'a> {
         while let Some(cold) = self.cold.pop() {
             cold(&mut self);
         }
+        let number = self.functions.iter().position(|&function| function == label);
+        self.leave_to_interpreter(number.expect("it is one of them") as u32);
         // Nothing falls through the last piece, and every label precedes an instruction.
         self.asm.bare(Code::Ud2);
     }
@@ -164,6 +181,11 @@ impl<'a> Emitter<'a> {
 
     fn exit(&mut self) {
         self.settle();
+        self.leave();
+    }
+
+    /// Returns to the caller.
+    pub(super) fn leave(&mut self) {
         let words = if self.has_padding() { 2 } else { 1 };
         self.asm.reg_imm(Code::Add_rm64_imm8, Register::RSP, 8 * words);
         for nth in (0..self.kept.len()).rev() {
@@ -206,22 +228,19 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// If an operation and the next one load an address in the frame: the register, and the distance from R10.
-    fn frame_address(&self, number: usize) -> Option<(u8, i32)> {
-        let Op::Alu { wide: true, op: Alu::Mov, dst, src: Operand::Reg(10) } = self.ops[number] else {
-            return None;
-        };
-        match *self.ops.get(number + 1)? {
-            Op::Alu { wide: true, op: Alu::Add, dst: sum, src: Operand::Imm(off) } if sum == dst => {
-                self.targets[number + 1].is_none().then_some((dst, off as i32))
-            }
-            _ => None,
+    /// Emits an operation; or, if they are a pair, also the next one, and returns true.
+    fn one_or_two(&mut self, at: usize, op: Op) -> bool {
+        if let Some(pair) = self.pair(at) {
+            self.both(pair);
+            return true;
         }
-    }
-
-    fn load_frame_address(&mut self, dst: u8, off: i32) {
-        self.asm.reg_mem(Code::Lea_r64_m, whole(dst), at(FRAME, off.into()));
-        self.asm.reg_reg(Code::Sub_r64_rm64, whole(dst), DELTA);
+        let branch = self.iteration.take_if(|iteration| iteration.branch == at);
+        match branch {
+            Some(iteration) => self.end_iteration(op, iteration),
+            None if self.repeats.has(at) => {}
+            None => self.op(at, op),
+        }
+        false
     }
 
     /// An address from the table, into a register.
@@ -234,9 +253,19 @@ impl<'a> Emitter<'a> {
         self.asm.reg_mem(Code::Mov_r64_rm64, to, at(A, 8 * i64::from(slot)));
     }
 
+    /// Do jumps lead to an operation?
+    pub(super) fn is_target(&self, at: usize) -> bool {
+        self.targets.get(at).is_some_and(Option::is_some)
+    }
+
     /// The target of jumps to an operation.
     pub(super) fn target(&self, at: u32) -> Label {
         self.targets[at as usize].expect("every jump's target has a label")
+    }
+
+    /// The registers that are read from an operation on.
+    pub(super) fn live_at(&self, at: usize) -> Set {
+        self.live.get(at).copied().unwrap_or(0)
     }
 
     /// Stores a piece of code for later, and returns its label.

@@ -1,6 +1,6 @@
-//! Cache lines that the CPU certainly holds already. Between two calls no other CPU runs, so a line that was checked
-//! once stays. Only accesses that are certainly in bounds count ([`super::values`]), since others may not have
-//! happened.
+//! Cache lines that the CPU certainly holds already, and places that are certainly in bounds. Between two calls no other
+//! CPU runs, so a line that was checked once stays; and memory never becomes smaller. Every access counts: code that
+//! comes behind it is only executed if it was in bounds ([`super::exits`]).
 //!
 //! Where control-flow paths meet, such as at the head of a loop, only the lines remain that can't be evicted and are
 //! held on every path ([`at_targets`]). Some of them are held because the ways into a loop look at them ([`super::early`]).
@@ -21,6 +21,8 @@ pub(super) enum Line {
     Frame(i64),
     /// In this map's global data, at this distance from an earlier value of a register.
     From { map: u32, root: Root, at: i64 },
+    /// That of the byte at this distance from an earlier value of a register, anywhere.
+    Of { root: Root, at: i64 },
 }
 
 impl Line {
@@ -39,7 +41,15 @@ impl Line {
     fn map(self) -> Option<u32> {
         match self {
             Self::Fixed(map, _) | Self::From { map, .. } => Some(map),
-            Self::Frame(_) => None,
+            Self::Frame(_) | Self::Of { .. } => None,
+        }
+    }
+
+    /// Can it belong to a task's structure, given their map?
+    fn may_be_tasks(self, tasks: Option<u32>) -> bool {
+        match self {
+            Self::Of { .. } => true,
+            line => line.map().is_some() && line.map() == tasks,
         }
     }
 }
@@ -60,12 +70,24 @@ pub(super) enum Root {
 /// Held lines, each with whether it may be written.
 type Lines = Vec<(Line, bool)>;
 
+/// Bytes that are in bounds, from one distance from an earlier value of a register up to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Span {
+    root: Root,
+    from: i64,
+    to: i64,
+}
+
+/// Distances from a value that are considered: their sum with an address in the region does not overflow.
+const MOST_DISTANCE: u64 = 1 << 40;
+
 /// What is known at one place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Known {
     /// For each register, its last value before additions, and the sum of the additions since.
     roots: [(Root, i64); 10],
     lines: Lines,
+    spans: Vec<Span>,
 }
 
 impl Known {
@@ -75,7 +97,7 @@ impl Known {
 
     fn with(&self, mut more: Lines) -> Self {
         more.extend(&self.lines);
-        Self { roots: self.roots, lines: more }
+        Self { lines: more, ..self.clone() }
     }
 }
 
@@ -87,7 +109,7 @@ pub(super) struct Held {
 impl Held {
     pub(super) fn new() -> Self {
         let roots = std::array::from_fn(|reg| (Root::Entry(reg as u8), 0));
-        Self { known: Known { roots, lines: Vec::new() } }
+        Self { known: Known { roots, lines: Vec::new(), spans: Vec::new() } }
     }
 
     /// Control may also come from elsewhere, with this knowledge.
@@ -96,6 +118,7 @@ impl Held {
             Some(known) => self.known.clone_from(known),
             None => {
                 self.known.lines.clear();
+                self.known.spans.clear();
                 self.known.roots = std::array::from_fn(|reg| (Root::Met(at, reg as u8), 0));
             }
         }
@@ -112,12 +135,33 @@ impl Held {
         Some(Line::From { map, root, at })
     }
 
+    /// The bytes of an access, if it can be described.
+    fn span(&self, base: u8, off: i32, size: Size) -> Option<Span> {
+        let (root, added) = *self.known.roots.get(usize::from(base)).filter(|root| root.0 != Root::Lost)?;
+        let from = added.checked_add(off.into()).filter(|from| from.unsigned_abs() < MOST_DISTANCE)?;
+        Some(Span { root, from, to: from + size.bytes() as i64 })
+    }
+
+    /// Was an access certainly made at both ends of this one, or beyond?
+    pub(super) fn reaches(&self, base: u8, off: i32, size: Size) -> bool {
+        let Some(span) = self.span(base, off, size) else { return false };
+        let holds = |known: &Span| known.root == span.root && known.from <= span.from && span.to <= known.to;
+        self.known.spans.iter().any(holds)
+    }
+
+    /// Records an access that is in bounds.
+    fn reach(&mut self, span: Span) {
+        match self.known.spans.iter_mut().find(|known| known.root == span.root) {
+            Some(known) => (known.from, known.to) = (known.from.min(span.from), known.to.max(span.to)),
+            None => self.known.spans.push(span),
+        }
+    }
+
     pub(super) fn known(&self) -> &Known {
         &self.known
     }
 
-    /// Records an access; returns whether its line is certainly held. If not, it is held from now on, if the access is
-    /// certainly in bounds.
+    /// Records an access; returns whether its line is certainly held. If not, it is held from now on.
     pub(super) fn access(
         &mut self,
         (base, off): (u8, i32),
@@ -128,7 +172,14 @@ impl Held {
     ) -> bool {
         let value = registers.get(usize::from(base)).copied().unwrap_or(Value::Any);
         let is_within = target.is_within(value, off, size);
-        let line = is_within.then(|| self.line(base, off, value, 1 << target.lines.log2)).flatten();
+        let span = if is_within { None } else { self.span(base, off, size) };
+        let line = match is_within {
+            true => self.line(base, off, value, 1 << target.lines.log2),
+            false => span.map(|Span { root, from, .. }| Line::Of { root, at: from }),
+        };
+        if let Some(span) = span {
+            self.reach(span);
+        }
         if line.is_some_and(|line| self.known.has(line, write)) {
             return true;
         }
@@ -144,7 +195,7 @@ impl Held {
     fn evict(&mut self, target: &Target<'_>) {
         if target.lines.crowded {
             let tasks = target.data.tasks();
-            self.known.lines.retain(|(line, _)| line.map().is_none() || line.map() != tasks);
+            self.known.lines.retain(|(line, _)| !line.may_be_tasks(tasks));
         }
     }
 
@@ -175,7 +226,12 @@ impl Held {
     /// An operation sets a register to a new value: the value that it set before has no name any more.
     fn set(&mut self, reg: u8, number: u32) {
         let name = Root::Set(number, reg);
-        self.known.lines.retain(|(line, _)| !matches!(line, Line::From { root, .. } if *root == name));
+        let is_its = |line: Line| match line {
+            Line::From { root, .. } | Line::Of { root, .. } => root == name,
+            Line::Fixed(..) | Line::Frame(_) => false,
+        };
+        self.known.lines.retain(|&(line, _)| !is_its(line));
+        self.known.spans.retain(|span| span.root != name);
         self.known.roots.iter_mut().filter(|root| root.0 == name).for_each(|root| root.0 = Root::Lost);
         self.known.roots[usize::from(reg)] = (name, 0);
     }
@@ -290,6 +346,12 @@ fn keep_common(known: &mut Option<Known>, way: &Known, number: u32) -> bool {
     }
     known.lines.iter_mut().for_each(|(line, write)| *write &= way.has(*line, true));
     known.lines.retain(|&(line, _)| way.has(line, false));
+    known.spans.retain_mut(|span| {
+        let other = way.spans.iter().find(|other| other.root == span.root);
+        let Some(other) = other else { return false };
+        (span.from, span.to) = (span.from.max(other.from), span.to.min(other.to));
+        span.from < span.to
+    });
     *known != before
 }
 
@@ -298,7 +360,7 @@ mod tests {
     use super::*;
     use crate::code::op::{Cond, NO_SITE};
     use crate::emit::asm::Asm;
-    use crate::emit::moves::Movers;
+    use crate::emit::moves::{Mover, Movers};
     use crate::emit::tests::OneMap;
     use crate::memory::LineForm;
 
@@ -311,7 +373,7 @@ mod tests {
 
     fn with_target(crowded: bool, f: impl FnOnce(&Target<'_>)) {
         let mut asm = Asm::default();
-        let movers = Movers { read: asm.label(), write: asm.label() };
+        let movers = Movers { read: Mover::new(&mut asm), write: Mover::new(&mut asm) };
         let lines = LineForm { log2: 6, grouped: false, crowded };
         f(&Target { lines, has_arena: false, movers, data: &OneMap });
     }
@@ -346,6 +408,25 @@ mod tests {
         check(&[copy, load(1)], 6, 0, true);
         check(&[load(1)], 1, 0, false);
         check(&[copy, call], 6, 0, false);
+    }
+
+    #[test]
+    fn between_two_accesses_everything_is_in_bounds() {
+        with_target(false, |target| {
+            let (anything, mut held) = ([Value::Any; 10], Held::new());
+            let access = |held: &mut Held, off| held.access((6, off), WORD, false, &anything, target);
+            assert!(!access(&mut held, 8) && !access(&mut held, 24), "nothing was accessed before");
+            let check = |held: &Held, expected: [bool; 5]| {
+                assert_eq!([7, 8, 17, 24, 25].map(|off| held.reaches(6, off, WORD)), expected);
+            };
+            check(&held, [false, true, true, true, false]);
+            assert!(access(&mut held, 8) && !access(&mut held, 9), "it may be another line's");
+            held.after(Op::Call { callee: Callee::Host, site: 0 }, 3, target);
+            check(&held, [false, true, true, true, false]);
+            assert!(!access(&mut held, 8), "another CPU may have it");
+            held.after(Op::Load { dst: 6, base: 6, off: 8, size: WORD, signed: false }, 4, target);
+            check(&held, [false; 5]);
+        });
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(super) type Set = u16;
 /// Every register.
 const ALL: Set = 0x7ff;
 /// R1 to R5.
-const ARGUMENTS: Set = 0x3e;
+pub(super) const ARGUMENTS: Set = 0x3e;
 /// The most rounds; a program whose jumps need more counts as reading everything.
 const ROUNDS: usize = 16;
 

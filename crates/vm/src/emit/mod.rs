@@ -9,9 +9,11 @@
 //! - [`live`]: which registers are read later
 //! - [`values`], [`held`] and [`early`]: which checks can be omitted, or made before a loop
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
-//!   [`calls`] and [`known`] are the operations
+//!   [`calls`], [`known`] and [`iterators`] are the operations, and [`pairs`] pairs of them
 //! - [`repeats`]: which branches need no code; [`count`]: counting instructions
+//! - [`zeros`]: registers that calls clobber
 //! - [`moves`]: moving a cache line
+//! - [`exits`]: leaving the rest of a function to the interpreter
 //! - [`entry`]: the entries from Rust
 //! - [`stubs`]: calls to Rust that preserve all registers
 //! - [`buffer`]: executable memory
@@ -30,20 +32,24 @@ mod count;
 mod divide;
 mod early;
 mod entry;
+mod exits;
 mod function;
 mod held;
+mod iterators;
 mod known;
 mod live;
 mod moves;
+mod pairs;
 mod registers;
 mod repeats;
 mod stubs;
 #[cfg(test)]
 mod tests;
 mod values;
+mod zeros;
 
 use crate::code::{Address, Code};
-use crate::context::{NativeFn, StartFn, Tables};
+use crate::context::{FIRST_ADDRESSES, NativeFn, StartFn, Tables};
 use crate::error::LoadError;
 use crate::memory::LineForm;
 use asm::{Asm, Label};
@@ -120,6 +126,12 @@ impl values::Data for Globals<'_> {
             Address::MapValue(map, offset) => Some((map, offset.into())),
             Address::Map(_) | Address::Ksym(_) => None,
         }
+    }
+
+    fn slot_in(&self, map: u32) -> Option<(u32, u64)> {
+        let slots = 0..self.code.addresses.len().min(FIRST_ADDRESSES) as u32;
+        let place = |slot| self.address(slot).filter(|&(of, _)| of == map).map(|(_, offset)| (slot, offset));
+        slots.into_iter().find_map(place)
     }
 
     fn counts(&self) -> bool {

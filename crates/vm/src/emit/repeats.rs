@@ -36,6 +36,11 @@ impl Repeats {
         all
     }
 
+    /// The branch that repeats the one at `at`.
+    pub(super) fn by(&self, at: usize) -> Option<u32> {
+        self.by[at]
+    }
+
     /// Does an operation repeat a branch, so that it never jumps?
     pub(super) fn has(&self, at: usize) -> bool {
         self.repeats[at]
@@ -61,7 +66,7 @@ fn repeated_by(ops: &[Op], at: usize, jumps: &[u32]) -> Option<u32> {
 impl Emitter<'_> {
     /// Where the jump of the branch at `at` leads if another one repeats it: past that one's jump, too.
     pub(super) fn past_repeat(&mut self, at: usize) -> Option<Label> {
-        let repeat = self.repeats.by[at]?;
+        let repeat = self.repeats.by(at)?;
         let Op::Branch { target, site, .. } = self.ops[repeat as usize] else { return None };
         let (is_forward, counted) = (site == NO_SITE, self.pending + 1);
         let looks = if is_forward { self.looks_before(target as usize) } else { Vec::new() };

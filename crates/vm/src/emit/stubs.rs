@@ -3,7 +3,7 @@
 //! Calls off the hot path go through stubs that preserve every register except r10 and r11, so that the code around
 //! them can leave its values where they are. Floating point is not saved: emitted code has none.
 
-use crate::{calls, drain, known, numbers, trees};
+use crate::{calls, drain, interp, known, numbers, trees};
 use std::arch::naked_asm;
 
 /// Moves a line here for reading: its number in r10.
@@ -25,9 +25,12 @@ pub(super) const RBTREE_ADD: usize = 10;
 pub(super) const NUM_NEXT: usize = 11;
 /// A C function that takes the context and the clock.
 pub(super) const CLOCK: usize = 12;
+/// Executes the rest of a function: its number in r10, the operation in r11. Leaves the value in rax, and may change what
+/// a C function may.
+pub(super) const INTERPRET: usize = 13;
 
 /// The table.
-pub(super) fn addresses() -> [u64; 13] {
+pub(super) fn addresses() -> [u64; 14] {
     [
         touch_read as *const () as u64,
         touch_write as *const () as u64,
@@ -42,6 +45,7 @@ pub(super) fn addresses() -> [u64; 13] {
         trees::rbtree_add as *const () as u64,
         numbers::num_next as *const () as u64,
         known::clock as *const () as u64,
+        interpret as *const () as u64,
     ]
 }
 
@@ -83,3 +87,34 @@ stub!(touch_read, calls::touch_line, "mov rsi, r10", "xor edx, edx");
 stub!(touch_write, calls::touch_line, "mov rsi, r10", "mov edx, 1");
 stub!(touch_atomically, calls::touch_atomically, "mov rsi, r10", "");
 stub!(refill_loops, calls::refill_loops, "", "");
+
+/// Calls the interpreter with R0 to R10, and the context in rdi.
+///
+/// # Safety
+/// As for [`interp::go_on`].
+#[unsafe(naked)]
+unsafe extern "C" fn interpret() {
+    // Eleven registers, of which the first only aligns the stack, and the return address.
+    naked_asm!(
+        "push rax",
+        "push r15",
+        "push r14",
+        "push r13",
+        "push rbx",
+        "push r9",
+        "push r8",
+        "push rcx",
+        "push rdx",
+        "push rsi",
+        "push rax",
+        "mov esi, r10d",
+        "mov edx, r11d",
+        "mov rcx, rsp",
+        "mov r8, rbp",
+        "sub r8, r12",
+        "call {target}",
+        "add rsp, 88",
+        "ret",
+        target = sym interp::go_on,
+    )
+}

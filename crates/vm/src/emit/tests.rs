@@ -3,7 +3,7 @@
 
 use super::asm::Asm;
 use super::function::{Emitter, Target};
-use super::moves::Movers;
+use super::moves::{Mover, Movers};
 use super::values::Data;
 use crate::code::op::{Alu, Atomic, Callee, Cond, NO_SITE, Op, Operand, Size};
 use crate::known::Known;
@@ -17,10 +17,10 @@ fn listing(ops: &[Op]) -> String {
     let mut asm = Asm::default();
     let own = asm.label();
     let lines = LineForm { log2: 6, grouped: false, crowded: false };
-    let movers = Movers { read: asm.label(), write: asm.label() };
+    let movers = Movers { read: Mover::new(&mut asm), write: Mover::new(&mut asm) };
     let target = Target { lines, has_arena: false, movers, data: &OneMap };
     Emitter::new(&mut asm, &[own], ops, target).function(own);
-    for mover in [movers.read, movers.write] {
+    for mover in [movers.read, movers.write].map(|m| [m.by_address, m.by_number]).into_iter().flatten() {
         asm.bind(mover);
         asm.bare(iced_x86::Code::Nopd);
     }
@@ -36,6 +36,10 @@ impl Data for OneMap {
     }
 
     fn address(&self, _slot: u32) -> Option<(u32, u64)> {
+        Some((0, 0))
+    }
+
+    fn slot_in(&self, _map: u32) -> Option<(u32, u64)> {
         Some((0, 0))
     }
 
@@ -90,6 +94,32 @@ fn arithmetic_is_mostly_one_instruction() {
         Op::Exit,
     ];
     check("arithmetic", &all);
+}
+
+#[test]
+fn a_pair_of_operations_may_be_one_instruction() {
+    let copy = |src| alu(Alu::Mov, 1, Operand::Reg(src));
+    let all = [
+        copy(6),
+        alu(Alu::Add, 1, Operand::Imm(-7)),
+        copy(7),
+        narrow(Alu::Add, 1, Operand::Reg(2)),
+        copy(7),
+        alu(Alu::Lsh, 1, Operand::Imm(3)),
+        copy(7),
+        alu(Alu::Mul, 1, Operand::Imm(12)),
+        narrow(Alu::Lsh, 1, Operand::Imm(24)),
+        narrow(Alu::Arsh, 1, Operand::Imm(24)),
+        // Not these: the sum has more bits than the copy, and the second register is the result's.
+        narrow(Alu::Mov, 1, Operand::Reg(7)),
+        alu(Alu::Add, 1, Operand::Imm(1)),
+        copy(7),
+        alu(Alu::Add, 1, Operand::Reg(1)),
+        alu(Alu::Lsh, 1, Operand::Imm(4)),
+        alu(Alu::Rsh, 1, Operand::Imm(4)),
+        Op::Exit,
+    ];
+    check("pairs", &all);
 }
 
 #[test]

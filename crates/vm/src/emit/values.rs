@@ -45,6 +45,8 @@ pub(super) trait Data {
     fn bytes(&self, map: u32) -> Option<u64>;
     /// Map and offset.
     fn address(&self, slot: u32) -> Option<(u32, u64)>;
+    /// A slot with an address in a map, among those that the context has, and the offset in the map.
+    fn slot_in(&self, map: u32) -> Option<(u32, u64)>;
     /// Does the engine handle `bpf_iter_num_next` itself?
     fn counts(&self) -> bool;
     /// The map whose elements represent tasks' structures, which crowd each other out of caches on some machines.
@@ -351,6 +353,10 @@ mod tests {
 
         fn address(&self, slot: u32) -> Option<(u32, u64)> {
             Some((0, slot.into()))
+        }
+
+        fn slot_in(&self, _map: u32) -> Option<(u32, u64)> {
+            Some((0, 0))
         }
 
         fn counts(&self) -> bool {

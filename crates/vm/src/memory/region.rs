@@ -474,6 +474,8 @@ impl Region {
             let writer = self.writers.start().as_ptr().cast::<u16>().add(at as usize);
             (&mut *sharers, &mut *writer)
         };
+        // Early, so that this processor has fetched it by the time it is written.
+        let moved = self.moves.of(at);
         let before = Line { sharers: *sharers, writer: *writer };
         let mut line = before;
         let price = match write {
@@ -483,7 +485,7 @@ impl Region {
         };
         (*sharers, *writer) = (line.sharers, line.writer);
         if price > 0 {
-            self.moves.of(at).count(price);
+            moved.count(price);
         }
         (before, price)
     }

@@ -328,3 +328,19 @@ fn a_regions_size_is_reported_in_readable_units() {
     let reported = refused.to_string();
     assert!(reported.contains("18.5 GiB") && reported.contains("ulimit -v"), "{reported}");
 }
+
+#[test]
+fn a_line_that_came_for_nothing_has_not_moved() {
+    let costs = LineCosts { llc_ps: 10, memory_ps: 0, ..LineCosts::default() };
+    let mut region =
+        Region::new(1 << 20, false, Transfers::new(Topology::regular(1, 1, 2, 1), costs)).unwrap();
+    let at = region.alloc(8).unwrap();
+    let mut check = |cpu, expected: &[u64]| {
+        region.touch_ps(at, 8, CpuId(cpu), true);
+        assert_eq!(region.moved().map(|(_, uses)| uses.moves).collect::<Vec<_>>(), expected, "{cpu}");
+    };
+    check(0, &[]);
+    check(1, &[1]);
+    check(1, &[1]);
+    check(0, &[2]);
+}

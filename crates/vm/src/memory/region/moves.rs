@@ -1,7 +1,7 @@
 //! The state of each line that has moved: how often, at which cost, and when it arrives.
 //!
 //! Every move is counted, so a line finds its entry by its number alone, without a search. Emitted code does the same
-//! ([`RawMoves`]).
+//! ([`RawMoves`]). A line that a CPU holds has an entry, even if it has not moved yet.
 #![allow(unsafe_code)]
 
 use crate::memory::ReserveError;
@@ -21,12 +21,15 @@ pub(crate) struct Moved {
     pub(crate) transit: InTransit,
 }
 
-// Emitted code shifts an index by this to find its entry.
+// Emitted code finds an entry by its place.
 const _: () = assert!(size_of::<Moved>() == 1 << Moved::LOG2);
 
 impl Moved {
     /// The logarithm to base 2 of an entry's bytes.
     pub(crate) const LOG2: u32 = 5;
+
+    /// A place is this multiple of an entry's number, so that a processor's largest scale makes it an offset.
+    pub(crate) const PLACES: u32 = 4;
 
     /// Counts a move with this price.
     #[inline]
@@ -39,8 +42,8 @@ impl Moved {
 /// The entries, as emitted code sees them.
 #[derive(Clone, Copy, Debug)]
 pub struct RawMoves {
-    /// For each line of the region a 32-bit number: its index among the entries, from 1; 0 for a line that has never
-    /// moved.
+    /// For each line of the region a 32-bit number: its index among the entries, from 1, times [`Moved::PLACES`]; 0 for
+    /// a line that no CPU has held.
     pub(crate) places: *const u32,
     /// The place of the first entry's address.
     pub(crate) first: *const *mut Moved,
@@ -81,13 +84,14 @@ impl Moves {
         if *place == 0 {
             let transit = InTransit::default();
             self.moved.push(Moved { line, times: 0, stall_ps: 0, transit });
-            *place = u32::try_from(self.moved.len()).expect("fewer lines move than 32 bits count");
+            let number = u32::try_from(self.moved.len()).ok().and_then(|n| n.checked_mul(Moved::PLACES));
+            *place = number.expect("fewer lines move than 32 bits count");
             // SAFETY: the word lives as long as `self`, and emitted code, which reads it, is not running.
             unsafe { *self.first.as_ptr() = self.moved.as_mut_ptr() };
         }
         // SAFETY: a line's place is that of one of the entries, and no reference to one is alive. By the pointer that
         // emitted code has, so that it stays good.
-        unsafe { &mut *(*self.first.as_ptr()).add(*place as usize - 1) }
+        unsafe { &mut *(*self.first.as_ptr()).add((*place / Moved::PLACES) as usize - 1) }
     }
 
     /// The lines by number, and the cost of their moves.
@@ -98,7 +102,8 @@ impl Moves {
             len => unsafe { std::slice::from_raw_parts(*self.first.as_ptr(), len) },
         };
         let uses = |m: &Moved| LineUse { moves: m.times, stall_ps: m.stall_ps };
-        let mut all: Vec<_> = moved.iter().map(|moved| (moved.line, uses(moved))).collect();
+        let moved = moved.iter().filter(|moved| moved.times > 0);
+        let mut all: Vec<_> = moved.map(|moved| (moved.line, uses(moved))).collect();
         all.sort_unstable_by_key(|(line, _)| *line);
         all
     }

@@ -1,0 +1,33 @@
+//! Leaving emitted code for good: where an access is out of bounds, the interpreter repeats it and executes the rest of
+//! the function. So code behind an access knows that it was in bounds.
+
+use super::asm::Label;
+use super::function::Emitter;
+use super::registers::{A32, B32};
+use super::stubs;
+use iced_x86::Code;
+
+impl Emitter<'_> {
+    /// Where the interpreter continues with the current operation.
+    pub(super) fn exit_here(&mut self) -> Label {
+        let exit = *self.exit.get_or_insert_with(|| self.asm.label());
+        // The interpreter counts the operation again.
+        let (at, owed, counted) = (self.at, self.owed, self.pending - 1);
+        self.later(move |e| {
+            e.zero_all(owed);
+            e.count(counted);
+            e.asm.reg_imm(Code::Mov_r32_imm32, B32, at as i32);
+            e.asm.to(Code::Jmp_rel32_64, exit);
+        })
+    }
+
+    /// The way to the interpreter and out of the function, with the operation's number in `B`.
+    pub(super) fn leave_to_interpreter(&mut self, function: u32) {
+        let Some(exit) = self.exit else { return };
+        self.asm.bind(exit);
+        self.asm.reg_imm(Code::Mov_r32_imm32, A32, function as i32);
+        self.asm.call_tabled(stubs::INTERPRET);
+        self.reload_context();
+        self.leave();
+    }
+}
