@@ -71,7 +71,7 @@ impl Emitter<'_> {
     /// The target of a forward jump, or a detour there that makes its looks and zeroes registers.
     fn way_to(&mut self, target: u32) -> Label {
         let (looks, label) = (self.looks_before(target as usize), self.target(target));
-        let due = self.due_at(target);
+        let due = self.owed & self.zero_at(target as usize);
         if looks.is_empty() && due == 0 {
             return label;
         }

@@ -10,6 +10,7 @@ use super::moves::Movers;
 use super::registers::{A, CONTEXT, DELTA, FRAME, at, field, half, whole};
 use super::repeats::Repeats;
 use super::values::{self, Data, Registers, Value};
+use super::zeros;
 use crate::code::op::{Op, Operand, Size};
 use crate::context::{Context, FIRST_ADDRESSES};
 use crate::memory::LineForm;
@@ -57,8 +58,9 @@ pub(super) struct Emitter<'a> {
     live: Vec<Set>,
     /// Registers that are read after the current operation.
     pub(super) read_later: Set,
-    /// Registers that are 0, but have not been zeroed yet.
+    /// Registers that are 0, but have not been zeroed yet; and those at jump targets.
     pub(super) owed: Set,
+    pub(super) owed_at: Vec<Set>,
     /// Those of R6 to R9 that the function changes.
     kept: Vec<u8>,
     /// Instructions that the context does not count yet.
@@ -89,11 +91,13 @@ impl<'a> Emitter<'a> {
         let held_at = held::at_targets(ops, &values_at, &mut looks, &target);
         let (values, held) = ([Value::Any; 10], Held::new());
         let (pending, cold) = (0, Vec::new());
+        let repeats = Repeats::new(ops);
         Self {
             asm,
             functions,
             ops,
-            repeats: Repeats::new(ops),
+            owed_at: zeros::at_targets(ops, &live, &repeats),
+            repeats,
             target,
             values,
             values_at,
@@ -124,12 +128,12 @@ impl<'a> Emitter<'a> {
         for (at, &op) in self.ops.iter().enumerate() {
             if let Some(target) = self.targets[at].filter(|_| !self.repeats.has(at)) {
                 if open {
-                    self.pay(self.live_at(at));
+                    self.pay(self.zero_at(at));
                     self.agree(at as u32);
                     self.look_at(&self.looks_before(at));
                 }
                 self.asm.bind(target);
-                (open, self.owed) = (true, 0);
+                (open, self.owed) = (true, self.owed_at[at]);
                 self.pending = self.pending_at[at].unwrap_or(0);
                 self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
                 self.held.meet(self.held_at[at].as_ref(), at as u32);

@@ -120,7 +120,7 @@ impl Emitter<'_> {
         let Op::Branch { cond, target, site, .. } = op else { unreachable!("it is a branch") };
         let goes_on = cond == Cond::Ne;
         if goes_on {
-            self.pay(self.live_at(target as usize));
+            self.pay(self.zero_at(target as usize));
         }
         let agreed = if site == NO_SITE { self.agreed(target, self.pending) } else { 0 };
         let missing = self.pending - agreed;

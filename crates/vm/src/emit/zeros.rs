@@ -1,9 +1,59 @@
 //! Registers that a call clobbers are 0 after it. Most are written before they are read, so they are zeroed where an
-//! operation reads them, or where other code may that does not know of it.
+//! operation reads them, or where a way leads on which they are not still to be zeroed.
 
 use super::function::Emitter;
 use super::live::{self, Set};
+use super::repeats::Repeats;
 use crate::code::op::{NO_SITE, Op};
+
+/// At each jump target, the registers that are still to be zeroed on every way there.
+pub(super) fn at_targets(ops: &[Op], live: &[Set], repeats: &Repeats) -> Vec<Set> {
+    let mut owed_at = vec![live::ARGUMENTS; ops.len()];
+    loop {
+        let mut changed = false;
+        ways(ops, live, repeats, &owed_at.clone(), |to, owed| {
+            changed |= owed_at[to] & !owed != 0;
+            owed_at[to] &= owed;
+        });
+        if !changed {
+            return owed_at;
+        }
+    }
+}
+
+/// Calls `way` for each way to a jump target, with what is still to be zeroed on it, given that for the targets.
+fn ways(ops: &[Op], live: &[Set], repeats: &Repeats, owed_at: &[Set], mut way: impl FnMut(usize, Set)) {
+    let mut is_target = vec![false; ops.len()];
+    ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+    let (mut owed, mut open): (Set, bool) = (0, true);
+    for (at, &op) in ops.iter().enumerate() {
+        if is_target[at] {
+            if open {
+                way(at, owed);
+            }
+            (owed, open) = (owed_at[at], true);
+        }
+        if !open || op == Op::Hole {
+            continue;
+        }
+        let (reads, writes) = live::uses(op);
+        owed &= (live::after(ops, live, at) | reads) & !reads;
+        if let Some(target) = op.target() {
+            let due = owed & live[target as usize] & !owed_at[target as usize];
+            owed &= !due;
+            way(target as usize, owed);
+            // The jump may lead past the branch that repeats this one.
+            if let Some(past) = repeats.by(at).and_then(|repeat| ops[repeat as usize].target()) {
+                way(past as usize, owed & !live[target as usize]);
+            }
+        }
+        owed = match op {
+            Op::Call { .. } => live::after(ops, live, at) & live::ARGUMENTS,
+            _ => owed & !writes,
+        };
+        open = !op.ends();
+    }
+}
 
 impl Emitter<'_> {
     /// Zeroes those of these registers that are still to be zeroed. Changes the flags.
@@ -21,11 +71,12 @@ impl Emitter<'_> {
     pub(super) fn pay_before(&mut self, at: usize, op: Op) {
         let next = if op.ends() { 0 } else { self.live_at(at + 1) };
         self.owed &= self.read_later | live::uses(op).0;
-        let there = op.target().map_or(0, |target| self.live_at(target as usize));
+        let there = op.target().map_or(0, |target| self.zero_at(target as usize));
         let elsewhere = match op {
             Op::Branch { .. } if self.iteration.is_some_and(|iteration| iteration.branch == at) => 0,
+            Op::Branch { target, .. } if self.repeats.by(at).is_some() => self.live_at(target as usize),
             // Its jump zeroes the others.
-            Op::Branch { site: NO_SITE, .. } if self.repeats.by(at).is_none() => there & next,
+            Op::Branch { site: NO_SITE, .. } => there & next,
             _ => there,
         };
         self.pay(live::uses(op).0 | elsewhere);
@@ -38,8 +89,29 @@ impl Emitter<'_> {
         }
     }
 
-    /// What a conditional jump to an operation has to zero on its way.
-    pub(super) fn due_at(&self, target: u32) -> Set {
-        self.owed & self.live_at(target as usize)
+    /// What every way to an operation has to have zeroed.
+    pub(super) fn zero_at(&self, at: usize) -> Set {
+        self.live_at(at) & !self.owed_at[at]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::op::{Callee, Cond, Operand, Size};
+
+    #[test]
+    fn what_is_to_be_zeroed_on_every_way_is_left_to_those_who_read_it() {
+        let call = Op::Call { callee: Callee::Host, site: 0 };
+        let skip =
+            Op::Branch { wide: true, cond: Cond::Eq, a: 0, b: Operand::Imm(0), target: 3, site: NO_SITE };
+        let check = |between: Op, expected: Set| {
+            let ops = [call, skip, between, call, Op::Exit];
+            let owed = at_targets(&ops, &live::before(&ops), &Repeats::new(&ops));
+            assert_eq!(owed[3], expected, "{between:?}");
+        };
+        check(Op::Hole, 0b11_1110);
+        check(Op::Const { dst: 3, value: 5 }, 0b11_0110);
+        check(Op::Store { base: 10, off: -8, size: Size(3), src: Operand::Reg(2) }, 0b11_1010);
     }
 }
