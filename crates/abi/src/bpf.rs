@@ -176,7 +176,7 @@ pub enum Owner {
 }
 
 /// The memory and maps that BPF code can access. The host accesses them through this trait too.
-pub trait World {
+pub trait World: 'static {
     /// Returns `len` readable bytes, or `None` if any of them is outside the world.
     fn slice(&self, at: Ea, len: u64) -> Option<&[u8]>;
     /// Returns `len` writable bytes, or `None` if any of them is outside the world or read-only.

@@ -264,25 +264,43 @@ impl Transfers {
 
     #[inline(never)]
     fn share_and_take_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> (u64, u64) {
-        let (share_ps, take_ps) = self.shared_and_taken_ps(line, by);
-        (uses.count(share_ps), uses.count(take_ps))
+        match self.shared_and_taken_ps(line, by) {
+            Some(price) => (uses.count(price), uses.count(price)),
+            None => self.share_and_take_rarely_counted_ps(line, by, uses),
+        }
+    }
+
+    #[inline(never)]
+    fn share_and_take_rarely_counted_ps(
+        &self,
+        line: &mut Line,
+        by: &Holder,
+        uses: &mut LineUse,
+    ) -> (u64, u64) {
+        (self.read_counted_ps(line, by, uses), self.write_counted_ps(line, by, uses))
     }
 
     #[inline(never)]
     fn share_and_take_ps(&self, line: &mut Line, by: &Holder) -> (u64, u64) {
-        self.shared_and_taken_ps(line, by)
+        match self.shared_and_taken_ps(line, by) {
+            Some(price) => (price, price),
+            None => self.share_and_take_rarely_ps(line, by),
+        }
     }
 
-    #[inline(always)]
-    fn shared_and_taken_ps(&self, line: &mut Line, by: &Holder) -> (u64, u64) {
-        if !by.reads(line)
-            && let Some(price) = self.tabled_ps(line, by)
-        {
-            // The writer still has the line after the read, so the write costs the same.
-            *line = by.line();
-            return (price, price);
-        }
+    #[inline(never)]
+    fn share_and_take_rarely_ps(&self, line: &mut Line, by: &Holder) -> (u64, u64) {
         (self.read_by_ps(line, by), self.write_by_ps(line, by))
+    }
+
+    /// The price of each of both. Nothing, and the line stays as it is, if it is not in the table.
+    #[inline(always)]
+    fn shared_and_taken_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
+        if by.reads(line) {
+            return None;
+        }
+        // The writer still has the line after the read, so the write costs the same.
+        self.taken_ps(line, by)
     }
 
     /// Returns the price of a line that other CPUs have, or none. This is a separate function to keep the path for

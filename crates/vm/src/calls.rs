@@ -10,7 +10,7 @@ use crate::fiber::Signal;
 use crate::interp;
 use crate::known::HOST_SERVES;
 use crate::memory::VmWorld;
-use crate::stacks::FRAME_SCRATCH;
+use crate::stacks::{FRAME_SCRATCH, Slot};
 use keel_abi::Instant;
 use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, MapKey, Meter, Reply, World};
 use keel_abi::clocks::Clocks;
@@ -49,34 +49,40 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     unsafe {
         Context::check_fuel(context);
         let args = [r1, r2, r3, r4, r5];
-        loop {
-            if let Some(value) = host_try::<H>(context, &args) {
-                return value;
-            }
-            if let Some(value) = suspended(context, &args) {
+        match host_try::<H>(context, &args, false) {
+            Some(value) => value,
+            None => host_later(context, &args),
+        }
+    }
+}
+
+/// Suspends the callback until its call is to be made again, until the host returns a value.
+///
+/// # Safety
+/// As for [`host_call`].
+#[cold]
+#[inline(never)]
+unsafe fn host_later(context: *mut Context, args: &[u64; 5]) -> u64 {
+    loop {
+        // SAFETY: as for `host_call`. The resuming code may have a host of another type, so this goes through the
+        // context.
+        unsafe {
+            Context::pause(context, Signal::Suspended);
+            let host_again = (*context).host_again.expect("set on entry");
+            if let Some(value) = host_again(context, args) {
                 return value;
             }
         }
     }
 }
 
-/// Suspends the callback until its call is to be made again. The resuming code may have a host of another type; then
-/// this makes the call, and returns its value. Each change of type takes some of the fiber's stack.
+/// Makes a call again; `None` if the host wants the callback suspended once more.
 ///
 /// # Safety
 /// As for [`host_call`].
-#[cold]
-#[inline(never)]
-unsafe fn suspended(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
+pub(crate) unsafe fn host_again<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
     // SAFETY: as for `host_call`.
-    unsafe {
-        let before = (*context).host_call.expect("set on entry");
-        Context::pause(context, Signal::Suspended);
-        (*context).again = true;
-        let now = (*context).host_call.expect("set on entry");
-        let &[r1, r2, r3, r4, r5] = args;
-        (now as usize != before as usize).then(|| now(context, r1, r2, r3, r4, r5))
-    }
+    unsafe { host_try::<H>(context, args, true) }
 }
 
 /// Asks the host once whether the callback may continue.
@@ -123,24 +129,23 @@ enum Outcome {
     Stop,
 }
 
-/// Calls the host once; `None` if it wants the callback suspended. Inlined into its one caller.
+/// Calls the host once; `None` if it wants the callback suspended. Inlined, with `again` known.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline(always)]
-unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
+unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Option<u64> {
     // No panic may unwind through native code, so it is caught here and continues in the driver.
     // The closure captures and returns little: this is the hot path.
     // SAFETY: as above.
     let outcome = catch_unwind(AssertUnwindSafe(
         #[inline(always)]
-        || unsafe { call_once::<H>(context, args) },
+        || unsafe { call_once::<H>(context, args, again) },
     ));
     // SAFETY: as above.
     unsafe {
         match outcome {
             Ok(Outcome::Value(value)) => {
-                (*context).again = false;
                 (*context).refresh();
                 Some(value)
             }
@@ -162,14 +167,14 @@ unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> 
 /// # Safety
 /// As for [`host_call`].
 #[inline(always)]
-unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Outcome {
+unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Outcome {
     // SAFETY: `host` and `world` were set from exclusive references. The code that entered the fiber holds them and
     // does not use them before the fiber is left; the site is one that calls the host.
     unsafe {
         let (host, world) = (&mut *(*context).host.cast::<H>(), &mut *(*context).world);
         let func = *(*context).callees.add((*context).site as usize);
         let usage = (*context).usage();
-        let (cpu, again, number) = ((*context).cpu, (*context).again, (*context).site);
+        let (cpu, number) = ((*context).cpu, (*context).site);
         let site = CallSite { world, cpu, usage, again, number };
         // Nothing is carried from a callback's second call on.
         let carry_ps = (*context).carry_ps;
@@ -318,7 +323,7 @@ pub(crate) unsafe fn scratch(context: *mut Context, frame: u64) -> Ea {
     // SAFETY: as above.
     unsafe {
         let depth = (frame - (*context).stack_floor) / FRAME_BYTES;
-        (*context).scratch.offset(FRAME_SCRATCH * depth)
+        Slot::with_floor((*context).stack_floor).scratch().offset(FRAME_SCRATCH * depth)
     }
 }
 

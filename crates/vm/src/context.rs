@@ -35,6 +35,9 @@ pub(crate) struct Tables {
 // them.
 unsafe impl Send for Tables {}
 
+/// Makes a call of the host again; nothing if it is to be made once more.
+pub(crate) type HostAgain = unsafe fn(*mut Context, &[u64; 5]) -> Option<u64>;
+
 /// Asks the host once whether the callback may continue; the flag says that it was suspended before.
 pub(crate) type HostTurn = unsafe fn(*mut Context, bool) -> Option<Instant>;
 
@@ -121,7 +124,6 @@ pub(crate) struct Context {
     pub(crate) first_words: [*const u64; FIRST_ADDRESSES],
 
     // Only the engine uses the rest.
-    pub(crate) again: bool,
     pub(crate) checked: bool,
     /// Where the interpreter records the directions of conditional jumps: two bytes per operation. Null if not wanted.
     pub(crate) branches: *mut u8,
@@ -129,6 +131,7 @@ pub(crate) struct Context {
     pub(crate) high_water: *const u64,
     pub(crate) seen_high_water: u64,
     pub(crate) host: *mut (),
+    pub(crate) host_again: Option<HostAgain>,
     pub(crate) host_turn: Option<HostTurn>,
     pub(crate) host_clock: Option<HostClock>,
     pub(crate) host_meter: Option<HostMeter>,
@@ -150,8 +153,6 @@ pub(crate) struct Context {
     pub(crate) native: *const NativeFn,
     /// For each site, the host's number of the function called there.
     pub(crate) callees: *const FuncId,
-    /// Memory in the region for the keys that the engine passes to callbacks, one per frame.
-    pub(crate) scratch: Ea,
     pub(crate) job: Job,
     /// Why the host wants the callback stopped.
     pub(crate) refused: Option<Box<FaultKind>>,

@@ -15,10 +15,10 @@ use coroutine as way;
 #[cfg(target_arch = "x86_64")]
 use switch as way;
 
-use crate::context::{Context, StartFn};
+use crate::context::Context;
 use corosensei::stack::DefaultStack;
 use std::ptr::NonNull;
-pub(crate) use way::{Link, pause};
+pub(crate) use way::{Link, pause, start};
 
 /// How a fiber was left, as a C function returns it: in two registers.
 #[derive(Clone, Copy, Debug)]
@@ -77,17 +77,6 @@ impl Fiber {
     #[inline]
     pub(crate) fn pointer(&self) -> *mut Context {
         self.context.as_ptr()
-    }
-
-    /// Enters the fiber, which starts a callback of emitted code. R1 and R10 are both `at`, and the other arguments 0.
-    ///
-    /// # Safety
-    /// `code` is where emitted code begins as a callback, the fiber has no job, and nobody uses a reference to its
-    /// context.
-    #[inline(always)]
-    pub(crate) unsafe fn start(&mut self, code: StartFn, at: u64) -> Left {
-        // SAFETY: as above.
-        unsafe { self.routine.start(self.context.as_ptr(), code, at) }
     }
 
     /// Enters the fiber: it starts the context's job.

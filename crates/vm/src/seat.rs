@@ -5,7 +5,7 @@
 use crate::code::op::{FRAME_BYTES, MAX_FRAMES};
 use crate::context::Context;
 use crate::memory::VmWorld;
-use crate::stacks::{MAX_ARGS, Slot};
+use crate::stacks::MAX_ARGS;
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
 use keel_abi::holders::HolderKey;
@@ -115,6 +115,5 @@ pub(crate) fn prepare(context: &mut Context, cpu: CpuId, seat: &Seat, end: Ea) {
     context.cpu = cpu;
     context.prices = seat.prices;
     (context.shared, context.alone) = (seat.key.shared, seat.key.alone);
-    context.scratch = Slot::ending(end).scratch();
     context.stack_floor = end.0 - (MAX_FRAMES - 1) * FRAME_BYTES;
 }

@@ -24,10 +24,10 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// The slot whose stack ends here.
+    /// The slot in which R10 of the deepest frame is this.
     #[inline]
-    pub(crate) fn ending(at: Ea) -> Self {
-        Self { stack: Ea(at.0 - STACK_BYTES) }
+    pub(crate) fn with_floor(floor: u64) -> Self {
+        Self { stack: Ea(floor - FRAME_BYTES) }
     }
 
     /// R10 of the first frame: the stack's end.

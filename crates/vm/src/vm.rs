@@ -4,9 +4,9 @@
 use crate::calls;
 use crate::code::{Code, tasks_map};
 use crate::config::{Mode, VmConfig};
-use crate::context::{Context, FIRST_ADDRESSES, HOST_COUNTS, HostCall, Job, Tables};
+use crate::context::{Context, FIRST_ADDRESSES, HOST_COUNTS, HostCall, Job, StartFn, Tables};
 use crate::error::LoadError;
-use crate::fiber::{Fiber, Left, Link, Signal};
+use crate::fiber::{self, Fiber, Left, Link, Signal};
 use crate::known::HOST_SERVES;
 use crate::link::{self, Linker};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
@@ -15,7 +15,7 @@ use crate::races::Race;
 use crate::seat::{RunsAt, Seat, prepare, put_args, seats};
 use crate::stacks::Stacks;
 use keel_abi::CpuId;
-use keel_abi::bpf::{CallPlace, Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
+use keel_abi::bpf::{CallPlace, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
 use keel_object::model::Object;
 use std::ptr;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use std::sync::Arc;
 pub struct Vm {
     // Fibers first: they point into the rest, though dropping them runs none of their code.
     fibers: Vec<Fiber>,
-    /// The fiber without a job that was used last, and stays here while it runs; [`NO_FIBER`] if there is none.
-    at_hand: u32,
+    /// The fiber without a job that was used last, and stays here while it runs.
+    at_hand: AtHand,
     /// The others without a job.
     idle: Vec<u32>,
     code: Arc<Code>,
@@ -37,6 +37,8 @@ pub struct Vm {
     stacks: Stacks,
     addresses: Box<[u64]>,
     callees: Box<[FuncId]>,
+    /// By entry, where emitted code begins as a callback; empty if there is none.
+    starts: Box<[StartFn]>,
     config: VmConfig,
     /// Code that was extended, and its tables: a suspended callback may still be in it.
     extended: Vec<Extended>,
@@ -52,8 +54,24 @@ pub struct Vm {
     raced: Vec<Race>,
 }
 
-/// No fiber has this number.
-const NO_FIBER: u32 = u32::MAX;
+/// A fiber and its context, or none.
+#[derive(Clone, Copy)]
+struct AtHand {
+    number: Option<u32>,
+    /// Null if there is none.
+    context: *mut Context,
+}
+
+// SAFETY: the context belongs to the fiber, which belongs to the same Vm.
+unsafe impl Send for AtHand {}
+
+impl AtHand {
+    const NONE: Self = Self { number: None, context: ptr::null_mut() };
+
+    fn new(number: u32, fiber: &Fiber) -> Self {
+        Self { number: Some(number), context: fiber.pointer() }
+    }
+}
 
 impl Vm {
     /// Loads an object into a world of its own.
@@ -89,9 +107,10 @@ impl Vm {
         let is_covered = config.covered && config.mode == Mode::Interpreted;
         Ok(Self {
             fibers: Vec::new(),
-            at_hand: NO_FIBER,
+            at_hand: AtHand::NONE,
             idle: Vec::new(),
             tables,
+            starts: starts(&code, &tables),
             profile,
             profiles: Vec::new(),
             raced: Vec::new(),
@@ -120,7 +139,7 @@ impl Vm {
         );
         self.bad_accesses = self.bad_accesses();
         self.fibers.clear();
-        self.at_hand = NO_FIBER;
+        self.at_hand = AtHand::NONE;
         self.idle.clear();
         self.extended.clear();
         if let Some(races) = self.world.region_mut().races() {
@@ -157,6 +176,7 @@ impl Vm {
         if !self.branches.is_empty() {
             self.branches = vec![0; 2 * code.ops()].into();
         }
+        self.starts = starts(&code, &tables);
         self.code = code;
         self.tables = tables;
         self.reload(object, linker)
@@ -189,6 +209,7 @@ impl Vm {
             _callees: std::mem::replace(&mut self.callees, callees),
             _addresses: std::mem::replace(&mut self.addresses, addresses),
         });
+        self.starts = starts(&self.code, &tables);
         self.tables = tables;
         for fiber in &mut self.fibers {
             let context = fiber.context();
@@ -270,7 +291,6 @@ impl Vm {
             moves: raw.moves,
             crowded_first: raw.crowded.0,
             crowded_lines: raw.crowded.1,
-            again: false,
             checked: self.config.checked && self.config.mode == Mode::Interpreted,
             branches: if self.branches.is_empty() { ptr::null_mut() } else { self.branches.as_mut_ptr() },
             stall_ps: 0,
@@ -278,6 +298,7 @@ impl Vm {
             high_water: raw.high_water,
             seen_high_water: 0,
             host: ptr::null_mut(),
+            host_again: None,
             host_turn: None,
             host_clock: None,
             host_meter: None,
@@ -295,7 +316,6 @@ impl Vm {
             carry_ps: HOST_SERVES,
             known_ps: self.config.known_ps.unwrap_or_default(),
             serves: self.config.known_ps.is_some() && self.config.mode == Mode::Native,
-            scratch: Ea::NULL,
             job: Job::default(),
             refused: None,
             fault: None,
@@ -304,21 +324,26 @@ impl Vm {
         let mut fiber = Fiber::new(context).expect("the process has memory for one more stack");
         fiber.context().set_addresses(&self.addresses);
         self.fibers.push(fiber);
-        self.at_hand = self.fibers.len() as u32 - 1;
+        let number = self.fibers.len() - 1;
+        self.at_hand = AtHand::new(number as u32, &self.fibers[number]);
     }
 
     /// Runs a job on a fiber of its own.
     #[inline(never)]
     fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, place: RunsAt, job: Job) -> Progress {
-        if self.at_hand == NO_FIBER {
+        if self.at_hand.number.is_none() {
             self.new_fiber();
         }
-        let fiber = &mut self.fibers[self.at_hand as usize];
+        let number = self.at_hand.number.expect("there is one now");
+        let fiber = &mut self.fibers[number as usize];
         prepare(fiber.context(), cpu, &self.seats[cpu.index()], place.end);
         fiber.context().job = job;
-        let left = enter(fiber, host, &mut self.world, Fiber::begin);
+        let context = fiber.pointer();
+        // SAFETY: the context is the fiber's own, and nobody uses a reference to it.
+        let left = unsafe { enter(context, host, &mut self.world, || fiber.begin()) };
         match left.signal {
-            Signal::Done => done(fiber, left.value),
+            // SAFETY: the same.
+            Signal::Done => unsafe { done(context, left.value) },
             signal => self.not_done(cpu, signal),
         }
     }
@@ -329,9 +354,10 @@ impl Vm {
         &mut self,
         host: &mut H,
         cpu: CpuId,
-        function: u32,
+        entry: Entry,
         args: &[u64],
     ) -> Progress {
+        let function = self.code.entries[entry.0 as usize];
         let Some(place) = self.place_on(cpu) else { return self.no_slot(function) };
         // SAFETY: the place is the callback's own.
         unsafe { put_args(place.args, args) };
@@ -342,10 +368,11 @@ impl Vm {
     /// The fiber at hand, just launched for a job of `cpu`, was left before the job was done.
     #[inline(never)]
     fn not_done(&mut self, cpu: CpuId, signal: Signal) -> Progress {
-        let number = self.at_hand;
+        let number = self.at_hand.number.expect("it was launched");
         match signal {
             Signal::Suspended => {
-                self.at_hand = self.idle.pop().unwrap_or(NO_FIBER);
+                let next = self.idle.pop();
+                self.at_hand = next.map_or(AtHand::NONE, |n| AtHand::new(n, &self.fibers[n as usize]));
                 self.seats[cpu.index()].suspend(number);
                 Progress::Suspended
             }
@@ -359,7 +386,6 @@ impl Vm {
         let f = &mut self.fibers[fiber as usize];
         f.reset();
         let context = f.context();
-        context.again = false;
         if !context.profile.is_null() {
             context.profile_stop();
         }
@@ -395,6 +421,14 @@ fn native(config: &VmConfig, code: &Code, object: &Object) -> Result<Tables, Loa
     let shape = (object.maps.len(), object.ksyms.len());
     assert_eq!(shape, code.shape, "the code was compiled from this object");
     config.mode.tables(code, LineForm::of(&config.transfers), config.num_next_ps.is_some())
+}
+
+/// By entry, where emitted code begins as a callback; empty if there is none.
+fn starts(code: &Code, tables: &Tables) -> Box<[StartFn]> {
+    let is_emitted = !tables.starts.is_null();
+    let entries = code.entries.iter().filter(|_| is_emitted);
+    // SAFETY: the table has an entry for each of the code's functions, and an entry's is one of them.
+    entries.map(|&function| unsafe { *tables.starts.add(function as usize) }).collect()
 }
 
 /// An empty profile, if one is to be kept.
@@ -442,23 +476,23 @@ impl Engine for Vm {
 
     #[inline(always)]
     fn start<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, entry: Entry, args: &[u64]) -> Progress {
-        let function = self.code.entries[entry.0 as usize];
         let seat = &self.seats[cpu.index()];
-        let (at, fiber) = (seat.ready, self.fibers.get_mut(self.at_hand as usize));
-        let (false, Some(fiber)) = (at.is_null(), fiber) else {
-            return self.start_slowly(host, cpu, function, args);
+        let (at, context) = (seat.ready, self.at_hand.context);
+        let (false, false, Some(&code)) =
+            (at.is_null(), context.is_null(), self.starts.get(entry.0 as usize))
+        else {
+            return self.start_slowly(host, cpu, entry, args);
         };
-        // SAFETY: the place is the callback's own.
-        unsafe { put_args(seat.args, args) };
-        prepare(fiber.context(), cpu, seat, at);
-        // SAFETY: the code is emitted, so the table has an entry for each of its functions, and `function` is one. The
-        // fiber at hand has no job, and `enter` uses the context by a pointer.
-        let left = enter(fiber, host, &mut self.world, |fiber| unsafe {
-            fiber.start(*self.tables.starts.add(function as usize), at.0)
-        });
-        match left.signal {
-            Signal::Done => done(fiber, left.value),
-            signal => self.not_done(cpu, signal),
+        // SAFETY: the place is the callback's own. The fiber at hand has no job, and nobody uses a reference to its
+        // context. The code is where emitted code begins as a callback.
+        unsafe {
+            put_args(seat.args, args);
+            prepare(&mut *context, cpu, seat, at);
+            let left = enter(context, host, &mut self.world, || fiber::start(context, code, at.0));
+            match left.signal {
+                Signal::Done => done(context, left.value),
+                signal => self.not_done(cpu, signal),
+            }
         }
     }
 
@@ -482,31 +516,35 @@ impl Engine for Vm {
         let seat = &mut self.seats[cpu.index()];
         let number = *seat.suspended.last().expect("a callback of this CPU is suspended");
         let fiber = &mut self.fibers[number as usize];
-        let Left { value, signal } = enter(fiber, host, &mut self.world, Fiber::resume);
+        let context = fiber.pointer();
+        // SAFETY: the context is the fiber's own, and nobody uses a reference to it.
+        let Left { value, signal } = unsafe { enter(context, host, &mut self.world, || fiber.resume()) };
         if signal == Signal::Suspended {
             return Progress::Suspended;
         }
         seat.end_suspended();
-        if self.at_hand != NO_FIBER {
-            self.idle.push(self.at_hand);
+        self.idle.extend(self.at_hand.number);
+        self.at_hand = AtHand::new(number, &self.fibers[number as usize]);
+        if signal != Signal::Done {
+            return self.broken(number);
         }
-        self.at_hand = number;
-        if signal == Signal::Done { done(fiber, value) } else { self.broken(number) }
+        // SAFETY: the same.
+        unsafe { done(context, value) }
     }
 }
 
-/// Enters a fiber on behalf of `host`, by `way`, and returns how it was left.
+/// Enters the fiber of this context on behalf of `host`, by `way`, and returns how it was left.
+///
+/// # Safety
+/// The fiber's code isn't running before and after `way`, and nobody uses a reference to its context.
 #[inline(always)]
-fn enter<H: Host<VmWorld>>(
-    fiber: &mut Fiber,
+unsafe fn enter<H: Host<VmWorld>>(
+    context: *mut Context,
     host: &mut H,
     world: &mut VmWorld,
-    way: impl FnOnce(&mut Fiber) -> Left,
+    way: impl FnOnce() -> Left,
 ) -> Left {
-    // One pointer throughout: nothing looks for it again.
-    let context = fiber.pointer();
-    // SAFETY: the context is the fiber's own, whose code isn't running before and after `way`; nobody has a reference
-    // to it.
+    // SAFETY: as above.
     unsafe {
         (*context).world = ptr::from_mut(world);
         (*context).host = ptr::from_mut(host).cast();
@@ -514,6 +552,7 @@ fn enter<H: Host<VmWorld>>(
         if (*context).host_call.map(|known| known as usize) != Some(host_call as usize) {
             // The first time, or a host of another type.
             (*context).host_call = Some(host_call);
+            (*context).host_again = Some(calls::host_again::<H>);
             (*context).host_turn = Some(calls::host_turn::<H>);
             (*context).host_clock = Some(calls::host_clock::<H>);
             (*context).host_meter = Some(calls::host_meter::<H>);
@@ -523,7 +562,7 @@ fn enter<H: Host<VmWorld>>(
             (*context).carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);
         }
         (*context).refresh();
-        let left = way(fiber);
+        let left = way();
         let carry_ps = (*context).carry_ps;
         if carry_ps != HOST_SERVES {
             host.give_spent_ps(carry_ps);
@@ -532,10 +571,13 @@ fn enter<H: Host<VmWorld>>(
     }
 }
 
-/// What the job that a fiber has done comes to.
+/// What the job comes to that the fiber of this context has done.
+///
+/// # Safety
+/// The fiber's code isn't running, and nobody has an exclusive reference to its context.
 #[inline(always)]
-fn done(fiber: &Fiber, value: u64) -> Progress {
-    // SAFETY: the context is the fiber's own, whose code isn't running; nobody has a reference to it.
-    let usage = unsafe { (*fiber.pointer()).usage() };
+unsafe fn done(context: *const Context, value: u64) -> Progress {
+    // SAFETY: as above.
+    let usage = unsafe { (*context).usage() };
     Progress::Done { value, usage }
 }

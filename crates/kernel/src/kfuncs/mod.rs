@@ -20,6 +20,7 @@ pub(crate) mod print;
 pub(crate) mod queue;
 pub(crate) mod res_spin;
 pub(crate) mod ring;
+mod serve;
 pub(crate) mod spin;
 pub(crate) mod task;
 pub(crate) mod timer;
@@ -33,13 +34,12 @@ use crate::state::bpf::functions::F;
 use crate::state::cpu::{Caller, Place, after_ps};
 use crate::state::event::Source;
 use crate::state::kernel::Kernel;
-use crate::state::layout::task as field;
 use crate::state::scx::Phase;
 use crate::state::scx::cids::NOWHERE;
-use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
+use keel_abi::bpf::{CallSite, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
 use keel_abi::clocks::Clocks;
 use keel_abi::order::{NO_CALL, Order, Point, Step};
-use keel_abi::{CpuId, DsqId, Instant, Span};
+use keel_abi::{CpuId, Instant, Span};
 
 /// The outcome of serving a function.
 pub(crate) enum Served {
@@ -65,79 +65,42 @@ impl From<u64> for Served {
 }
 
 impl<W: World> Host<W> for Kernel {
-    /// Inlined into its one caller, so that nothing of a call goes through memory.
+    /// Inlined into its callers, so that nothing of a call goes through memory.
     #[inline(always)]
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
-        let c = site.cpu;
-        let mut at = self.callback_comes_to(site.usage);
-        if self.order.is_some() {
-            match self.comes_in_order(c, func, at, site.again, site.number) {
-                Some(later) => at = later,
-                None => return Reply::Suspend,
-            }
-        }
-        let Some(terms) = self.terms.get(func.0 as usize) else { return not_served(func) };
+        let at = self.callback_comes_to(site.usage);
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
-        let (f, op) = (terms.f, callback.op);
-        if callback.is_plain {
-            // What follows, with what is known of a plain callback.
-            if terms.is_boundary(op) {
-                if !site.again {
-                    if !self.queue.comes_first(c, at) {
-                        return Reply::Suspend;
-                    }
-                } else if let Some(value) = callback.reply.take() {
-                    return Reply::Value(value);
-                }
-                self.now = self.now.max(at);
-                if let Some(order) = &mut self.order {
-                    tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
-                }
+        let (true, Some(terms)) = (callback.is_usual, self.terms.get(func.0 as usize)) else {
+            return self.call_rarely(site, func, args);
+        };
+        // What follows is `call_rarely`, with what is known of a usual callback.
+        let op = callback.op;
+        if !terms.is_boundary(op) {
+            // No other CPU can tell when it is served.
+        } else if !callback.is_plain {
+            if callback.lets_others_past() || site.again || terms.f.is_res_spin_lock() {
+                return self.call_rarely(site, func, args);
             }
-            if !terms.allows_callback(op) {
-                return self.misplaced(func);
-            }
-            cpu.spent_ps += terms.cost_ps;
+            // Under a BPF lock no other CPU runs first.
         } else {
-            if terms.is_boundary(op) {
-                // Under a BPF spin lock no other CPU runs first, so the current moment stays behind: the others have
-                // not reached this CPU's clock.
-                let is_free = callback.lets_others_past() || f.is_res_spin_lock() && callback.spin.is_none();
-                if is_free && !site.again && !self.queue.comes_first(c, at) {
-                    return Reply::Suspend;
-                }
-                if site.again
-                    && let Some(value) = callback.reply.take()
-                {
+            if site.again {
+                if let Some(value) = callback.reply.take() {
                     return Reply::Value(value);
                 }
-                if is_free {
-                    self.now = self.now.max(at);
-                }
-                if let Some(order) = &mut self.order {
-                    tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
-                }
+            } else if !self.queue.comes_first(site.cpu, at) {
+                return Reply::Suspend;
             }
-            if !terms.allows(op, callback.place) {
-                return self.misplaced(func);
-            }
-            cpu.spent_ps += terms.cost_ps;
-            if callback.place == Place::Syscall
-                && self.scx.phase == Phase::Loaded
-                && let Some(nothing) = unattached::answer(f)
-            {
-                if f == F::CidTopo {
-                    cid::show_topo(site.world, args, NOWHERE);
-                }
-                return self.reply(nothing.into());
-            }
+            self.now = self.now.max(at);
+        }
+        if !terms.allows_callback(op) {
+            return self.misplaced(func);
         }
         callback.call = site.number;
-        let was_over = self.exit.is_some();
-        let served = self.serve(site.world, c, f, args);
-        if self.exit.is_some() && !was_over {
-            self.blame(Some(self.cpus.this_cpu.callback.caller()));
+        cpu.spent_ps += terms.cost_ps;
+        let served = serve::serves(terms.f)(self, site.world, site.cpu, terms.f, args);
+        if self.exit.is_some() {
+            self.blame_call();
         }
         self.reply(served)
     }
@@ -207,6 +170,69 @@ fn tell_step(order: &mut dyn Order, step: Step) {
 }
 
 impl Kernel {
+    /// A call of a callback that is not a usual one, or of a function that is not served.
+    #[inline(never)]
+    fn call_rarely<W: World>(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
+        let c = site.cpu;
+        let mut at = self.callback_comes_to(site.usage);
+        if self.order.is_some() {
+            match self.comes_in_order(c, func, at, site.again, site.number) {
+                Some(later) => at = later,
+                None => return Reply::Suspend,
+            }
+        }
+        let Some(terms) = self.terms.get(func.0 as usize) else { return not_served(func) };
+        let cpu = &mut *self.cpus.this_cpu;
+        let callback = &mut cpu.callback;
+        let (f, op) = (terms.f, callback.op);
+        if terms.is_boundary(op) {
+            // Under a BPF spin lock no other CPU runs first, so the current moment stays behind: the others have not
+            // reached this CPU's clock.
+            let is_free = callback.lets_others_past() || f.is_res_spin_lock() && callback.spin.is_none();
+            if is_free && !site.again && !self.queue.comes_first(c, at) {
+                return Reply::Suspend;
+            }
+            if site.again
+                && let Some(value) = callback.reply.take()
+            {
+                return Reply::Value(value);
+            }
+            if is_free {
+                self.now = self.now.max(at);
+            }
+            if let Some(order) = &mut self.order {
+                tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
+            }
+        }
+        if !terms.allows(op, callback.place) {
+            return self.misplaced(func);
+        }
+        cpu.spent_ps += terms.cost_ps;
+        if callback.place == Place::Syscall
+            && self.scx.phase == Phase::Loaded
+            && let Some(nothing) = unattached::answer(f)
+        {
+            if f == F::CidTopo {
+                cid::show_topo(site.world, args, NOWHERE);
+            }
+            return self.reply(nothing.into());
+        }
+        callback.call = site.number;
+        let was_over = self.exit.is_some();
+        let served = serve::serves(f)(self, site.world, c, f, args);
+        if self.exit.is_some() && !was_over {
+            self.blame_call();
+        }
+        self.reply(served)
+    }
+
+    /// The current call has ended the scheduler.
+    #[cold]
+    #[inline(never)]
+    fn blame_call(&mut self) {
+        self.blame(Some(self.cpus.this_cpu.callback.caller()));
+    }
+
     /// Sets the CPU's clock to the moment that its callback has reached with this usage.
     #[inline(always)]
     fn callback_comes_to(&mut self, usage: Usage) -> Instant {
@@ -286,12 +312,21 @@ impl Kernel {
     }
 
     /// Charges the callback for the call, then replies.
-    #[inline]
+    #[inline(always)]
     fn reply(&mut self, served: Served) -> Reply {
         let cpu = self.this_cpu();
         cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps);
         match served {
             Served::Value(value) if !cpu.pauses.owes_dequeue() => Reply::Value(value),
+            other => self.reply_rarely(other),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reply_rarely(&mut self, served: Served) -> Reply {
+        let cpu = self.this_cpu();
+        match served {
             Served::Value(value) => {
                 // `ops.dequeue` is owed: it runs before the call returns.
                 cpu.callback.reply = Some(value);
@@ -303,134 +338,6 @@ impl Kernel {
                 Reply::Suspend
             }
             Served::Forbidden(why) => Reply::Stop(why),
-        }
-    }
-
-    /// Inlined into its one caller, so that it takes one jump from a call to the function that serves it.
-    #[inline(always)]
-    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
-        match f {
-            F::MapLookup => self.map_lookup(w, c, a),
-            F::MapLookupPercpu | F::MapUpdate | F::MapDelete | F::MapPush | F::MapPop | F::MapPeek => {
-                self.serve_map(w, c, f, a)
-            }
-            F::TaskCgroup
-            | F::CgroupAcquire
-            | F::CgroupRelease
-            | F::CgroupAncestor
-            | F::CgroupFromId
-            | F::TaskUnderCgroup
-            | F::TaskGetCgroup1
-            | F::CgrpStorageGet
-            | F::CgrpStorageDelete => self.serve_cgroup(w, f, a),
-            F::ObjNew | F::ObjDrop | F::RbtreeAdd | F::RbtreeRemove | F::RbtreeFirst => {
-                self.serve_object(w, f, a)
-            }
-            F::StorageGet => self.storage_get(w, a),
-            F::StorageDelete => self.storage_delete(w, a),
-            F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.shown_clock().as_ns().into(),
-            F::Jiffies => self.jiffies.at(self.shown_clock()).into(),
-            F::SmpId => u64::from(c.0).into(),
-            F::NumaId => u64::from(self.machine.topology.place(c).node.0).into(),
-            F::Prandom => self.prandom(),
-            F::PidTgid => self.pid_tgid(),
-            F::CurrentTask | F::CurrentTaskBtf => self.current_ea(c).0.into(),
-            F::SpinLock => self.spin_lock(w, c, Ea(a[0])),
-            F::SpinUnlock => self.spin_unlock(w, c, Ea(a[0])),
-            F::ResSpinLock => self.res_spin_lock(w, c, Ea(a[0]), None),
-            F::ResSpinUnlock => self.res_spin_unlock(w, c, Ea(a[0]), false),
-            F::ResSpinLockIrq => self.res_spin_lock(w, c, Ea(a[0]), Some(Ea(a[1]))),
-            F::ResSpinUnlockIrq => self.res_spin_unlock(w, c, Ea(a[0]), true),
-            F::ProbeRead
-            | F::ProbeReadStr
-            | F::ProbeReadAny
-            | F::ProbeReadAnyStr
-            | F::Strncmp
-            | F::KptrXchg => self.serve_memory(w, c, f, a),
-            F::PerCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), a[1]).into(),
-            F::ThisCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), u64::from(c.0)).into(),
-            F::TimerInit => self.timer_init(w, a),
-            F::TimerSetCallback => self.timer_set_callback(a),
-            F::TimerStart => self.timer_start(c, a),
-            F::TimerCancel => self.timer_cancel(a),
-            F::Printk | F::Vprintk | F::Snprintf => self.serve_print(w, c, f, a),
-            // The engine runs the loops; this only charges for them.
-            F::ForEachMapElem | F::Loop | F::UserRingDrain => 0.into(),
-            F::RingOutput | F::RingReserve | F::RingSubmit | F::RingDiscard | F::RingQuery => {
-                self.serve_ring(w, c, f, a)
-            }
-            F::PerfRead => self.perf_read(w, c, a),
-            F::ArenaAllocPages | F::ArenaFreePages | F::ArenaReservePages => self.serve_arena(w, c, f, a),
-            F::DynptrFromMem => dynptr::from_mem(w, a).into(),
-            F::DynptrRead => dynptr::read(w, a).into(),
-            F::DynptrWrite => dynptr::write(w, a).into(),
-            F::DynptrData => dynptr::data(w, a).into(),
-
-            F::DsqIterNew | F::DsqIterNext | F::DsqIterDestroy => self.serve_dsq_iter(w, c, f, a),
-            F::IterNumNew | F::IterNumNext | F::IterNumDestroy => self.serve_num_iter(w, f, a),
-            F::ErrorBstr | F::ExitBstr | F::DumpBstr | F::StreamVprintk => self.serve_print(w, c, f, a),
-            F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => 0.into(),
-            F::Now => self.shown_clock().as_ns().into(),
-            F::TaskCpu => self.task_cpu(a),
-            F::TaskRunning | F::TaskCid | F::TaskFromPid | F::TaskAcquire | F::TaskRelease => {
-                self.serve_task(f, a)
-            }
-            F::TaskSetSlice => self.write_task(w, a, field::SCX_SLICE),
-            F::TaskSetVtime => self.write_task(w, a, field::SCX_DSQ_VTIME),
-            F::Events => self.events(w, c, Ea(a[0]), a[1]),
-            F::TidToTask => self.task_from_tid(c, a[0]).0.into(),
-            F::SelectCpuDfl => self.select_dfl(w, c, a),
-            F::KickCpu
-            | F::ReenqueueLocal
-            | F::ReenqueueLocalV1
-            | F::SelectCpuAnd
-            | F::SelectCpuAndV1
-            | F::TestAndClearIdle
-            | F::PickIdleCpu
-            | F::PickAnyCpu
-            | F::PickIdleCpuNode
-            | F::PickAnyCpuNode
-            | F::GetIdleCpumask
-            | F::GetIdleSmtmask
-            | F::GetIdleCpumaskNode
-            | F::GetIdleSmtmaskNode
-            | F::PutIdleCpumask
-            | F::GetPossibleCpumask
-            | F::GetOnlineCpumask
-            | F::PutCpumask
-            | F::CpuCurr
-            | F::CpuRq
-            | F::CpuNode
-            | F::NrCpuIds
-            | F::NrNodeIds
-            | F::CpuperfCap
-            | F::CpuperfCur
-            | F::CpuperfSet => self.serve_cpu(w, c, f, a),
-            F::CidOverride
-            | F::CidToCpu
-            | F::CpuToCid
-            | F::CidTopo
-            | F::NrCids
-            | F::NrOnlineCids
-            | F::ThisCid
-            | F::CidCurr
-            | F::KickCid
-            | F::CidperfCap
-            | F::CidperfCur
-            | F::CidperfSet => self.serve_cid(w, c, f, a),
-            // No scheduler has a child.
-            F::SubDispatch => 0.into(),
-            F::DsqInsertV1 | F::DsqInsert => {
-                u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])).into()
-            }
-            F::DsqInsertVtimeV1 => {
-                u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], Some(a[3]), a[4])).into()
-            }
-            F::DsqInsertVtime => self.dsq_insert_vtime(w, c, a),
-            F::DsqMoveToLocalV1 => self.move_to_local(w, c, DsqId(a[0]), 0),
-            F::DsqMoveToLocal => self.move_to_local(w, c, DsqId(a[0]), a[1]),
-            _ if f as u32 >= F::MaskCreate as u32 => self.serve_cpumask(w, c, f, a),
-            _ => self.serve_queue(w, c, f, a),
         }
     }
 }

@@ -150,7 +150,7 @@ impl Kernel {
     #[inline]
     fn mark_direct(&mut self, c: CpuId, task: TaskId, id: DsqId, enq_flags: u64) -> bool {
         let callback = &mut self.this_cpu().callback;
-        let subject = std::mem::replace(&mut callback.direct_subject, DirectSubject::Spent);
+        let subject = callback.take_direct_subject();
         if subject != DirectSubject::Task(task) {
             self.refuse_direct(c, subject, task);
             return false;

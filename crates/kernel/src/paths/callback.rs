@@ -4,7 +4,7 @@ use crate::paths::sim::Sim;
 use crate::state::cpu::Place;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
-use keel_abi::bpf::{Engine, Entry, Fault, Progress, Usage};
+use keel_abi::bpf::{Engine, Fault, Progress, Usage};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
@@ -29,38 +29,45 @@ impl<E: Engine> Sim<E> {
     /// Begins a callback, if the scheduler has it.
     #[inline(always)]
     pub(crate) fn begin(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) -> Begun {
-        match self.k.scx.entries[op as usize] {
-            Some(entry) => match *args {
-                // Most callbacks take at most two arguments; the remaining words are unused.
-                [a] => self.enter(c, op, entry, subject, &[a, 0, 0]),
-                [a, b] => self.enter(c, op, entry, subject, &[a, b, 0]),
-                [a, b, d] => self.enter(c, op, entry, subject, &[a, b, d]),
-                _ => self.enter_long(c, op, entry, subject, args),
-            },
-            None => {
-                self.k.this_cpu().returned = 0;
-                Begun::Over
-            }
+        debug_assert_eq!(c, self.k.cpus.at_hand(), "the CPU that takes a step makes the call");
+        if !self.k.has(op) {
+            return self.passes();
+        }
+        match *args {
+            // Most callbacks take at most two arguments; the remaining words are unused.
+            [a] => self.enter(op, subject, a, 0, 0),
+            [a, b] => self.enter(op, subject, a, b, 0),
+            [a, b, d] => self.enter(op, subject, a, b, d),
+            _ => self.enter_long(op, subject, args),
         }
     }
 
-    /// As many arguments as nearly all callbacks have, so that nothing asks how many.
+    /// The scheduler is not called: the result is 0.
+    #[inline(always)]
+    fn passes(&mut self) -> Begun {
+        self.k.this_cpu().returned = 0;
+        Begun::Over
+    }
+
+    /// As many arguments as nearly all callbacks have, so that nothing asks how many. They come in registers, so this
+    /// looks up the rest itself.
     #[inline(never)]
-    fn enter(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64; 3]) -> Begun {
-        self.enter_with(c, op, entry, subject, args)
+    fn enter(&mut self, op: Op, subject: TaskId, a: u64, b: u64, d: u64) -> Begun {
+        self.enter_with(op, subject, &[a, b, d])
     }
 
     #[cold]
     #[inline(never)]
-    fn enter_long(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64]) -> Begun {
-        self.enter_with(c, op, entry, subject, args)
+    fn enter_long(&mut self, op: Op, subject: TaskId, args: &[u64]) -> Begun {
+        self.enter_with(op, subject, args)
     }
 
     #[inline(always)]
-    fn enter_with(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64]) -> Begun {
+    fn enter_with(&mut self, op: Op, subject: TaskId, args: &[u64]) -> Begun {
+        let c = self.k.cpus.at_hand();
+        let Some(entry) = self.k.scx.entries[op as usize] else { return self.passes() };
         if self.k.scx.is_disabling() && self.k.has_left(subject) {
-            self.k.this_cpu().returned = 0;
-            return Begun::Over;
+            return self.passes();
         }
         self.k.begin_callback(op, subject);
         if self.k.clocks.is_some() {
@@ -100,8 +107,8 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn progressed(&mut self, c: CpuId, progress: Progress) -> Begun {
         match progress {
             Progress::Done { value, usage } => {
-                self.k.end_callback(c, usage);
                 self.k.this_cpu().returned = value;
+                self.k.end_callback(c, usage);
                 Begun::Over
             }
             Progress::Suspended => {
@@ -121,7 +128,11 @@ impl<E: Engine> Sim<E> {
         callback.reply = None;
         let place = callback.place;
         self.k.end_callback(c, usage);
-        self.k.this_cpu().returned = 0;
+        // Its last call may have been made after the moment at which it failed: time does not go back.
+        let now = self.k.now;
+        let cpu = self.k.this_cpu();
+        cpu.clock = cpu.clock.max(now);
+        cpu.returned = 0;
         match place {
             Place::Syscall => self.k.stop_program(fault),
             Place::Op | Place::Timer | Place::Trace => self.k.fault(c, fault),

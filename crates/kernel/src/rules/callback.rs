@@ -55,7 +55,7 @@ impl Kernel {
         let cpu = self.this_cpu();
         let Callback { op, subject, spin, res_spins, place, .. } = cpu.callback;
         let took = cpu.end_callback(usage, insn_ps);
-        cpu.callback = cpu.outer.pop().unwrap_or(Callback::NONE);
+        cpu.leave_callback();
         if res_spins > 0 {
             self.res_spin_drop(c, res_spins);
         }

@@ -105,6 +105,7 @@ impl<E: Engine> Sim<E> {
     /// From now on callbacks let others pass when `order` says so.
     pub fn take_order(&mut self, order: Box<dyn Order>) {
         self.k.order = Some(order);
+        self.k.watch_calls();
     }
 
     /// From now on a path never continues directly from one step to the next: each step is a frame that the loop takes.

@@ -113,8 +113,8 @@ pub(crate) struct Callback {
     pub(crate) began: Instant,
     /// The cost of its calls beyond the instructions, in picoseconds.
     pub(crate) charged_ps: u64,
-    /// The task that may be dispatched directly; taken by the first insert.
-    pub(crate) direct_subject: DirectSubject,
+    /// It has dispatched a task directly, or tried to.
+    pub(crate) has_dispatched: bool,
     /// The reply to give when a suspended call is made again.
     pub(crate) reply: Option<u64>,
     /// The `bpf_spin_lock` it holds.
@@ -123,7 +123,9 @@ pub(crate) struct Callback {
     pub(crate) res_spins: u32,
     /// What called the program.
     pub(crate) place: Place,
-    /// The kernel called it, it holds no BPF lock, and it is nested in no other callback.
+    /// The kernel called it, and nobody watches its CPU ([`Cpu::is_watched`]). Kept up even while there is none.
+    pub(crate) is_usual: bool,
+    /// It is usual, holds no BPF lock, and is nested in no other callback.
     pub(crate) is_plain: bool,
     /// The number of its current or last call.
     pub(crate) call: u32,
@@ -228,19 +230,20 @@ impl Callback {
         subject: TaskId::IDLE,
         began: Instant::ZERO,
         charged_ps: 0,
-        direct_subject: DirectSubject::None,
+        has_dispatched: false,
         reply: None,
         spin: None,
         res_spins: 0,
         place: Place::Op,
+        is_usual: true,
         is_plain: true,
         call: 0,
     };
 
     /// Is there none, nor anything that one has left?
     fn is_at_rest(&self) -> bool {
-        let Self { in_progress, reply, spin, res_spins, place, is_plain, .. } = *self;
-        !in_progress && reply.is_none() && spin.is_none() && res_spins == 0 && place == Place::Op && is_plain
+        let Self { in_progress, reply, spin, res_spins, place, .. } = *self;
+        !in_progress && reply.is_none() && spin.is_none() && res_spins == 0 && place == Place::Op
     }
 
     /// Under a BPF lock no other CPU runs first.
@@ -249,7 +252,19 @@ impl Callback {
         self.spin.is_none() && self.res_spins == 0
     }
 
+    /// The task that it may dispatch directly. The first insert takes it.
+    #[inline]
+    pub(crate) fn take_direct_subject(&mut self) -> DirectSubject {
+        let is_spent = std::mem::replace(&mut self.has_dispatched, true);
+        match self.op {
+            _ if is_spent => DirectSubject::Spent,
+            Op::SelectCpu | Op::Enqueue => DirectSubject::Task(self.subject),
+            _ => DirectSubject::None,
+        }
+    }
+
     /// Who makes the current call.
+    #[inline]
     pub(crate) fn caller(&self) -> Caller {
         Caller { op: self.op, place: self.place, call: self.call }
     }
@@ -372,6 +387,8 @@ pub(crate) struct Cpu {
     pub(crate) direct_by: Option<(TaskId, Caller)>,
     /// The callbacks that it is nested in, outermost first.
     pub(crate) outer: Vec<Callback>,
+    /// Each call of its callbacks is looked at: the run has an order, or the scheduler has ended.
+    pub(crate) is_watched: bool,
     /// What the last callback returned.
     pub(crate) returned: u64,
     /// How many wakeups were left to this CPU and are still pending.
@@ -453,6 +470,7 @@ impl Cpu {
             callback: Callback::NONE,
             direct_by: None,
             outer: Vec::with_capacity(2),
+            is_watched: false,
             returned: 0,
             ttwu_pending: 0,
             deferrable: DeferrableTimers::default(),
@@ -494,6 +512,7 @@ impl Cpu {
     /// A callback begins, which is charged this much for its entry. What is not set here is as in [`Callback::NONE`].
     #[inline(always)]
     pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
+        debug_assert_eq!(self.callback.is_plain, self.is_plain());
         let began = self.clock;
         let callback = &mut self.callback;
         debug_assert!(callback.is_at_rest(), "a callback leaves nothing behind");
@@ -502,10 +521,7 @@ impl Cpu {
         callback.subject = subject;
         callback.began = began;
         callback.charged_ps = entry_ps;
-        callback.direct_subject = match op {
-            Op::SelectCpu | Op::Enqueue => DirectSubject::Task(subject),
-            _ => DirectSubject::None,
-        };
+        callback.has_dispatched = false;
         callback.call = 0;
     }
 
@@ -514,15 +530,15 @@ impl Cpu {
     #[inline(never)]
     pub(crate) fn nest_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
         self.outer.push(std::mem::replace(&mut self.callback, Callback::NONE));
+        self.note_plain();
         self.begin_callback(op, subject, entry_ps);
-        self.callback.is_plain = false;
     }
 
     /// The callback that has just begun was not called by the kernel as one of the scheduler's.
     #[inline]
     pub(crate) fn begins_from(&mut self, place: Place) {
         self.callback.place = place;
-        self.callback.is_plain = false;
+        self.note_plain();
     }
 
     /// The callback takes a `bpf_spin_lock`.
@@ -545,15 +561,35 @@ impl Cpu {
         self.note_plain();
     }
 
+    /// From now on each call of its callbacks is looked at, or no longer.
+    pub(crate) fn watch(&mut self, is_watched: bool) {
+        self.is_watched = is_watched;
+        self.note_plain();
+    }
+
+    /// The innermost callback is over.
+    #[inline]
+    pub(crate) fn leave_callback(&mut self) {
+        self.callback = self.outer.pop().unwrap_or(Callback::NONE);
+        self.note_plain();
+    }
+
     #[inline]
     fn note_plain(&mut self) {
+        self.callback.is_usual = self.is_usual();
         self.callback.is_plain = self.is_plain();
+    }
+
+    /// What [`Callback::is_usual`] should be.
+    #[inline]
+    fn is_usual(&self) -> bool {
+        self.callback.place == Place::Op && !self.is_watched
     }
 
     /// What [`Callback::is_plain`] should be.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.callback.lets_others_past() && self.callback.place == Place::Op && self.outer.is_empty()
+        self.is_usual() && self.callback.lets_others_past() && self.outer.is_empty()
     }
 
     /// The current callback ends with this usage; returns how long it took.

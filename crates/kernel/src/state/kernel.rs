@@ -56,14 +56,14 @@ pub struct Counters {
     pub wakeups: u64,
     /// Callbacks of the scheduler.
     pub callbacks: u64,
-    /// BPF instructions.
-    pub insns: u64,
-    /// Time in callbacks.
-    pub callback_time: Span,
     /// Time waiting for locks.
     pub lock_wait: Span,
+    /// BPF instructions.
+    pub insns: u64,
     /// Callbacks that were suspended for an earlier event on another CPU.
     pub suspensions: u64,
+    /// Time in callbacks.
+    pub callback_time: Span,
     /// How often a task continued its program: a run may be long without a single event.
     pub programs_went_on: u64,
     /// Tasks created.
@@ -311,6 +311,15 @@ impl Kernel {
         if self.exit.is_none() {
             self.exit = Some(Box::new(Exit { kind, code, message, cpu: c, at: self.now }));
             self.tell_cpus_of_end(true);
+            self.watch_calls();
+        }
+    }
+
+    /// Tells CPUs whether each call of a callback is to be looked at; called when what decides that has changed.
+    pub(crate) fn watch_calls(&mut self) {
+        let is_watched = self.order.is_some() || self.exit.is_some();
+        for cpu in self.machine.topology.iter() {
+            self.cpus[cpu].watch(is_watched);
         }
     }
 

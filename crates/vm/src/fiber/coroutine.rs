@@ -41,12 +41,6 @@ impl Routine {
     }
 
     /// # Safety
-    /// None: there is no emitted code for these hosts.
-    pub(super) unsafe fn start(&mut self, _: *mut Context, _: StartFn, _: u64) -> Left {
-        unreachable!("code is emitted for x86-64 only")
-    }
-
-    /// # Safety
     /// The context is the fiber's own, with a job.
     pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Left {
         // SAFETY: as above; the loop is where it takes the next job.
@@ -80,6 +74,12 @@ impl Routine {
         unsafe { routine.force_reset() };
         Some(routine.into_stack())
     }
+}
+
+/// # Safety
+/// None: there is no emitted code for these hosts.
+pub(crate) unsafe fn start(_: *mut Context, _: StartFn, _: u64) -> Left {
+    unreachable!("code is emitted for x86-64 only")
 }
 
 /// Leaves the fiber until it is resumed.

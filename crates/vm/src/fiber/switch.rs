@@ -10,7 +10,7 @@ use super::{Left, Signal};
 use crate::calls;
 use crate::context::{Context, Job, NativeFn, StartFn};
 use corosensei::stack::{DefaultStack, Stack};
-use std::arch::naked_asm;
+use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 use std::ptr::NonNull;
 
@@ -22,7 +22,7 @@ pub(crate) struct Link {
     top: u64,
     /// Where the fiber was left.
     fiber: u64,
-    /// Where the code that entered it continues.
+    /// The stack of the code that entered it; where that continues is on top.
     outside: u64,
 }
 
@@ -36,14 +36,6 @@ impl Routine {
         // SAFETY: the context is new, and nobody else uses it.
         unsafe { context.as_mut() }.link.top = stack.base().get() as u64;
         Self { _stack: stack }
-    }
-
-    /// # Safety
-    /// The context is the fiber's own, which has no job; the code is where emitted code begins as a callback.
-    #[inline(always)]
-    pub(super) unsafe fn start(&mut self, context: *mut Context, code: StartFn, at: u64) -> Left {
-        // SAFETY: as above; the stack is not in use, and has room for eight frames.
-        unsafe { start(context, code, at) }
     }
 
     /// # Safety
@@ -104,36 +96,58 @@ unsafe extern "C" fn interpret(
     unsafe { calls::invoke(context, (*context).job.function, r10, [a, b, c, d, e]) }
 }
 
-/// Jumps to where emitted code begins as a callback, on the fiber's stack. That code expects the context in rdi, R1 in
-/// rsi, which is also R10, and R2 to R5 in rdx, rcx, r8 and r9. It may change every register.
+/// Enters the context's fiber, which starts a callback of emitted code: R1 and R10 are both `at`, and the other
+/// arguments 0. The code expects the context in rdi, R1 in rsi, which is also R10, and R2 to R5 in rdx, rcx, r8 and r9.
+/// It may change every register.
+///
+/// This is inlined into the function that starts callbacks, which saves what it needs; only rbx and rbp can't be named
+/// as changed.
 ///
 /// # Safety
-/// The fiber's stack is not in use.
-#[unsafe(naked)]
-unsafe extern "C" fn start(context: *mut Context, code: StartFn, at: u64) -> Left {
-    naked_asm!(
-        keep!(),
-        "mov [rdi + {outside}], rsp",
-        "mov rsp, [rdi + {top}]",
-        "mov rax, rsi",
-        "mov rsi, rdx",
-        "xor edx, edx",
-        "xor ecx, ecx",
-        "xor r8d, r8d",
-        "xor r9d, r9d",
-        // Two words, as the stack's top is aligned: the context for later, and one that is not used.
-        "push rdi",
-        "push rdi",
-        "call rax",
-        "mov rdi, [rsp]",
-        // The code that last entered it continues; if the fiber was suspended, other code began it.
-        "mov rsp, [rdi + {outside}]",
-        "xor edx, edx",
-        give_back!(),
-        "ret",
-        outside = const offset_of!(Context, link) + offset_of!(Link, outside),
-        top = const offset_of!(Context, link) + offset_of!(Link, top),
-    )
+/// `code` is where emitted code begins as a callback, the fiber has no job, and nobody uses a reference to its context.
+#[inline(always)]
+pub(crate) unsafe fn start(context: *mut Context, code: StartFn, at: u64) -> Left {
+    let (value, signal): (u64, u32);
+    // SAFETY: as above; the fiber's stack is not in use, and has room for eight frames. Whoever leaves the fiber gives
+    // one of the signals, and continues at the address that is pushed here.
+    unsafe {
+        asm!(
+            "push rbp",
+            "push rbx",
+            "lea rax, [rip + 2f]",
+            "push rax",
+            "mov [rdi + {outside}], rsp",
+            "mov rsp, [rdi + {top}]",
+            "xor edx, edx",
+            "xor ecx, ecx",
+            "xor r8d, r8d",
+            "xor r9d, r9d",
+            // Two words, as the stack's top is aligned: the context for later, and one that is not used.
+            "push rdi",
+            "push rdi",
+            "call r10",
+            "mov rdi, [rsp]",
+            // The code that last entered it continues; if the fiber was suspended, other code began it.
+            "mov rsp, [rdi + {outside}]",
+            "xor edx, edx",
+            "pop rcx",
+            "jmp rcx",
+            "2:",
+            "pop rbx",
+            "pop rbp",
+            outside = const offset_of!(Context, link) + offset_of!(Link, outside),
+            top = const offset_of!(Context, link) + offset_of!(Link, top),
+            inout("rdi") context => _,
+            inout("rsi") at => _,
+            inout("r10") code => _,
+            lateout("rax") value,
+            lateout("rdx") signal,
+            out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+            clobber_abi("sysv64"),
+        );
+    }
+    // SAFETY: it is one of them.
+    Left { value, signal: unsafe { std::mem::transmute::<u32, Signal>(signal) } }
 }
 
 /// Calls `body` with the job's arguments on the fiber's stack.
@@ -144,6 +158,8 @@ unsafe extern "C" fn start(context: *mut Context, code: StartFn, at: u64) -> Lef
 unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
     naked_asm!(
         keep!(),
+        "lea rax, [rip + 2f]",
+        "push rax",
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {top}]",
         "mov rax, rsi",
@@ -160,6 +176,8 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
         // The code that last entered it continues; if the fiber was suspended, other code began it.
         "mov rsp, [rdi + {outside}]",
         "xor edx, edx",
+        "ret",
+        "2:",
         give_back!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
@@ -177,8 +195,13 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
 unsafe extern "C" fn resume(context: *mut Context) -> Left {
     naked_asm!(
         keep!(),
+        "lea rax, [rip + 2f]",
+        "push rax",
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {fiber}]",
+        give_back!(),
+        "ret",
+        "2:",
         give_back!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
@@ -197,7 +220,6 @@ pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) {
         "mov [rdi + {fiber}], rsp",
         "mov rsp, [rdi + {outside}]",
         "mov edx, esi",
-        give_back!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
         fiber = const offset_of!(Context, link) + offset_of!(Link, fiber),

@@ -70,6 +70,7 @@ impl<E: Engine> Sim<E> {
         self.k.again.awaited = false;
         self.k.again.times.push(self.k.now);
         self.k.exit = None;
+        self.k.watch_calls();
         self.k.blamed = None;
         self.k.renew_scheduler(scheduler, programs);
         let now = self.k.now;
