@@ -49,7 +49,7 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     unsafe {
         Context::check_fuel(context);
         let args = [r1, r2, r3, r4, r5];
-        match host_try::<H>(context, &args, false) {
+        match host_try::<H, false>(context, &args) {
             Some(value) => value,
             None => host_later(context, &args),
         }
@@ -82,7 +82,7 @@ unsafe fn host_later(context: *mut Context, args: &[u64; 5]) -> u64 {
 /// As for [`host_call`].
 pub(crate) unsafe fn host_again<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
     // SAFETY: as for `host_call`.
-    unsafe { host_try::<H>(context, args, true) }
+    unsafe { host_try::<H, true>(context, args) }
 }
 
 /// Asks the host once whether the callback may continue.
@@ -129,18 +129,21 @@ enum Outcome {
     Stop,
 }
 
-/// Calls the host once; `None` if it wants the callback suspended. Inlined, with `again` known.
+/// Calls the host once, perhaps again; `None` if it wants the callback suspended.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline(always)]
-unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Option<u64> {
+unsafe fn host_try<H: Host<VmWorld>, const AGAIN: bool>(
+    context: *mut Context,
+    args: &[u64; 5],
+) -> Option<u64> {
     // No panic may unwind through native code, so it is caught here and continues in the driver.
     // The closure captures and returns little: this is the hot path.
     // SAFETY: as above.
     let outcome = catch_unwind(AssertUnwindSafe(
         #[inline(always)]
-        || unsafe { call_once::<H>(context, args, again) },
+        || unsafe { call_once::<H, AGAIN>(context, args) },
     ));
     // SAFETY: as above.
     unsafe {
@@ -167,7 +170,7 @@ unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], aga
 /// # Safety
 /// As for [`host_call`].
 #[inline(always)]
-unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Outcome {
+unsafe fn call_once<H: Host<VmWorld>, const AGAIN: bool>(context: *mut Context, args: &[u64; 5]) -> Outcome {
     // SAFETY: `host` and `world` were set from exclusive references. The code that entered the fiber holds them and
     // does not use them before the fiber is left; the site is one that calls the host.
     unsafe {
@@ -175,7 +178,7 @@ unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], ag
         let func = *(*context).callees.add((*context).site as usize);
         let usage = (*context).usage();
         let (cpu, number) = ((*context).cpu, (*context).site);
-        let site = CallSite { world, cpu, usage, again, number };
+        let site = CallSite { world, cpu, usage, again: AGAIN, number };
         // Nothing is carried from a callback's second call on.
         let carry_ps = (*context).carry_ps;
         if carry_ps != 0 && (*context).serves {

@@ -481,7 +481,11 @@ impl Engine for Vm {
         let (false, false, Some(&code)) =
             (at.is_null(), context.is_null(), self.starts.get(entry.0 as usize))
         else {
-            return self.start_slowly(host, cpu, entry, args);
+            // A copy, so that the arguments need no memory of their own where this is not called.
+            return match *args {
+                [a, b, c] => self.start_slowly(host, cpu, entry, &[a, b, c]),
+                _ => self.start_slowly(host, cpu, entry, args),
+            };
         };
         // SAFETY: the place is the callback's own. The fiber at hand has no job, and nobody uses a reference to its
         // context. The code is where emitted code begins as a callback.
@@ -491,7 +495,11 @@ impl Engine for Vm {
             let left = enter(context, host, &mut self.world, || fiber::start(context, code, at.0));
             match left.signal {
                 Signal::Done => done(context, left.value),
-                signal => self.not_done(cpu, signal),
+                // A copy, so that what has ended well stays in registers.
+                signal => match self.not_done(cpu, signal) {
+                    Progress::Failed { fault, usage } => Progress::Failed { fault, usage },
+                    _ => Progress::Suspended,
+                },
             }
         }
     }

@@ -68,27 +68,29 @@ impl<W: World> Host<W> for Kernel {
     /// Inlined into its callers, so that nothing of a call goes through memory.
     #[inline(always)]
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
-        let at = self.callback_comes_to(site.usage);
+        // In parts, so that only `call_rarely` needs them in memory.
+        let CallSite { world, cpu: c, usage, again, number } = site;
+        let at = self.callback_comes_to(usage);
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
         let (true, Some(terms)) = (callback.is_usual, self.terms.get(func.0 as usize)) else {
-            return self.call_rarely(site, func, args);
+            return self.call_rarely(CallSite { world, cpu: c, usage, again, number }, func, args);
         };
         // What follows is `call_rarely`, with what is known of a usual callback.
         let op = callback.op;
         if !terms.is_boundary(op) {
             // No other CPU can tell when it is served.
         } else if !callback.is_plain {
-            if callback.lets_others_past() || site.again || terms.f.is_res_spin_lock() {
-                return self.call_rarely(site, func, args);
+            if callback.lets_others_past() || again || terms.f.is_res_spin_lock() {
+                return self.call_rarely(CallSite { world, cpu: c, usage, again, number }, func, args);
             }
             // Under a BPF lock no other CPU runs first.
         } else {
-            if site.again {
+            if again {
                 if let Some(value) = callback.reply.take() {
                     return Reply::Value(value);
                 }
-            } else if !self.queue.comes_first(site.cpu, at) {
+            } else if !self.queue.comes_first(c, at) {
                 return Reply::Suspend;
             }
             self.now = self.now.max(at);
@@ -96,9 +98,9 @@ impl<W: World> Host<W> for Kernel {
         if !terms.allows_callback(op) {
             return self.misplaced(func);
         }
-        callback.call = site.number;
+        callback.call = number;
         cpu.spent_ps += terms.cost_ps;
-        let served = serve::serves(terms.f)(self, site.world, site.cpu, terms.f, args);
+        let served = serve::serves(terms.f)(self, world, c, terms.f, args);
         if self.exit.is_some() {
             self.blame_call();
         }

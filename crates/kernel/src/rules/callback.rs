@@ -29,9 +29,6 @@ impl Kernel {
 
     #[inline(always)]
     pub(crate) fn end_callback(&mut self, c: CpuId, usage: Usage) {
-        if self.clocks.is_some() {
-            self.callback_ends(c);
-        }
         let insn_ps = self.insn_ps;
         let cpu = self.this_cpu();
         debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
@@ -51,6 +48,9 @@ impl Kernel {
     /// The end of a callback that is not a plain one.
     #[inline(never)]
     fn end_rarely(&mut self, c: CpuId, usage: Usage) {
+        if self.clocks.is_some() {
+            self.callback_ends(c);
+        }
         let insn_ps = self.insn_ps;
         let cpu = self.this_cpu();
         let Callback { op, subject, spin, res_spins, place, .. } = cpu.callback;

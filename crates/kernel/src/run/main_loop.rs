@@ -124,6 +124,7 @@ impl<E: Engine> Sim<E> {
     /// From now on, records the happens-before order. Everything earlier happens before all of it.
     pub fn keep_clocks(&mut self) {
         self.k.clocks = Some(Box::new(Clocks::new(self.k.machine.topology.cpus())));
+        self.k.watch_calls();
     }
 
     /// Who has waited for whose lock, if that is recorded.

@@ -387,7 +387,7 @@ pub(crate) struct Cpu {
     pub(crate) direct_by: Option<(TaskId, Caller)>,
     /// The callbacks that it is nested in, outermost first.
     pub(crate) outer: Vec<Callback>,
-    /// Each call of its callbacks is looked at: the run has an order, or the scheduler has ended.
+    /// Each call of its callbacks is looked at: the run has an order or looks for races, or the scheduler has ended.
     pub(crate) is_watched: bool,
     /// What the last callback returned.
     pub(crate) returned: u64,

@@ -317,7 +317,7 @@ impl Kernel {
 
     /// Tells CPUs whether each call of a callback is to be looked at; called when what decides that has changed.
     pub(crate) fn watch_calls(&mut self) {
-        let is_watched = self.order.is_some() || self.exit.is_some();
+        let is_watched = self.order.is_some() || self.exit.is_some() || self.clocks.is_some();
         for cpu in self.machine.topology.iter() {
             self.cpus[cpu].watch(is_watched);
         }
