@@ -6,13 +6,27 @@ use crate::state::frame::Frame;
 use crate::state::task::State;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, deq};
-use keel_abi::{CpuId, TaskId};
+use keel_abi::{CpuId, Instant, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. A task that
     /// has already been woken again stays (`try_to_block_task()`).
     pub(crate) fn deactivate(&mut self, c: CpuId) {
-        let (task, at) = (self.k.cpus.this_cpu.curr, self.k.cpus.this_cpu.clock);
+        let cpu = &mut *self.k.cpus.this_cpu;
+        let (task, at) = (cpu.curr, cpu.clock);
+        let t = &mut self.k.tasks[task];
+        if t.state != State::Blocking || t.class != SchedClass::Ext {
+            return self.deactivate_otherwise(c, task, at);
+        }
+        t.state = State::Blocked;
+        cpu.server.ran.accumulate(t.charge_ext(self.vm.world(), at));
+        let args = [t.ea.0, 0];
+        self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
+    }
+
+    /// The same for a task that has been woken, that dies, or that is of a higher class.
+    #[inline(never)]
+    fn deactivate_otherwise(&mut self, c: CpuId, task: TaskId, at: Instant) {
         if self.k.tasks[task].state == State::Runnable {
             return self.go(Frame::Pick, |sim| sim.pick(c));
         }
@@ -64,6 +78,6 @@ impl<E: Engine> Sim<E> {
         t.direct = None;
         t.watched = false;
         t.mirror_flags(self.vm.world());
-        self.go_straight(Frame::Pick, |sim| sim.pick(c));
+        self.go_straight(Frame::Pick, |sim| sim.pick_after_block(c));
     }
 }

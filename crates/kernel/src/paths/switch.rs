@@ -6,6 +6,7 @@ use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
 use crate::state::hooks::Point;
 use crate::state::task::State;
+use crate::state::task_struct::TaskStruct;
 use keel_abi::bpf::{Engine, World};
 use keel_abi::scx::{Op, enq, ent};
 use keel_abi::{CpuId, TaskId};
@@ -14,28 +15,22 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
     pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
         let prev = self.k.this_cpu().curr;
-        if !self.is_plain_switch(prev, next) {
-            return self.switch_otherwise(c, prev, next);
+        if !next.is_idle() && self.k.has_left_queue(prev) && self.k.this_cpu().pauses.is_empty() {
+            return self.switch_from_left(c, prev, next);
         }
-        self.k.this_cpu().next_class = SchedClass::Ext;
-        self.go_straight(Frame::SetNext { prev, next }, |sim| sim.set_next(c, prev, next));
+        self.switch_otherwise(c, prev, next);
     }
 
-    /// Does one of the scheduler's tasks follow another task that has left its queue already? If so, nothing has to be
-    /// charged or called before the switch itself.
+    /// The same from a task that has left its queue already, for a CPU that has no reason to pause: usually nothing has
+    /// to be charged or called before the switch itself.
     #[inline(always)]
-    fn is_plain_switch(&mut self, prev: TaskId, next: TaskId) -> bool {
-        let k = &self.k;
-        if prev.is_idle()
-            || next.is_idle()
-            || prev == next
-            || k.machine.costs.distinguishes_switches_to_idle()
-        {
-            return false;
-        }
-        let t = &k.tasks[next];
-        let slice_at = t.ea.offset(crate::state::layout::task::SCX_SLICE);
-        !k.tasks[prev].queued && t.class == SchedClass::Ext && self.vm.world().u64_at(slice_at) != 0
+    pub(crate) fn switch_from_left(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        debug_assert!(self.k.has_left_queue(prev) && prev != next && self.k.this_cpu().pauses.is_empty());
+        let Some((next_ea, is_dead)) = self.k.switch_between(self.vm.world(), c, prev, next) else {
+            return self.switch_otherwise(c, prev, next);
+        };
+        let done = Frame::Scheduled { prev };
+        self.call(c, Op::Running, (next, &[next_ea.0]), done, |sim| sim.scheduled_after(c, prev, is_dead));
     }
 
     /// The same in all other cases: a task that goes on, a CPU that goes idle or was, another class.
@@ -135,7 +130,7 @@ impl<E: Engine> Sim<E> {
         if !next.is_idle() {
             let t = &self.k.tasks[next];
             if t.class == SchedClass::Ext {
-                t.mirror_arrival(self.vm.world());
+                t.mirror_arrival(&mut TaskStruct::at(self.vm.world(), t.ea));
             }
             args = [t.ea.0];
         }
@@ -184,9 +179,26 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Scheduled`]: does deferred moves, releases the lock, and reaps the previous task if it is dead.
     #[inline(always)]
     pub(crate) fn scheduled(&mut self, c: CpuId, prev: TaskId) {
-        if !prev.is_idle() && self.k.tasks[prev].state == State::Dead {
+        let is_dead = !prev.is_idle() && self.k.tasks[prev].state == State::Dead;
+        self.scheduled_after(c, prev, is_dead);
+    }
+
+    /// The same if it is known whether the previous task is dead.
+    #[inline(always)]
+    fn scheduled_after(&mut self, c: CpuId, prev: TaskId, is_dead: bool) {
+        if is_dead {
             self.k.this_cpu().stack.push(Frame::Reap { task: prev });
         }
+        let cpu = &self.k.cpus.this_cpu;
+        if self.k.scx.needs_slow_path || cpu.errands.is_leaving() || !cpu.deferred.is_empty() {
+            return self.scheduled_otherwise(c);
+        }
+        self.go_straight(Frame::Unlock { rq: c }, |sim| sim.k.unlock_own_rq(c));
+    }
+
+    /// The same if more than the lock is left to settle.
+    #[inline(never)]
+    fn scheduled_otherwise(&mut self, c: CpuId) {
         if self.k.scx.needs_slow_path && !self.k.this_cpu().to_sync.is_empty() {
             self.begin_sync_wait();
         }

@@ -39,15 +39,27 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Pick`]: is there something of a higher class to run?
     pub(crate) fn pick(&mut self, c: CpuId) {
-        let cpu = self.k.this_cpu();
+        let may_continue = self.k.is_queued(self.k.cpus.this_cpu.curr);
+        self.pick_knowing(c, may_continue);
+    }
+
+    /// The same right after the previous task has left its queue.
+    pub(crate) fn pick_after_block(&mut self, c: CpuId) {
+        self.pick_knowing(c, false);
+    }
+
+    /// The same if it is known whether the previous task is still queued.
+    #[inline(always)]
+    fn pick_knowing(&mut self, c: CpuId, may_continue: bool) {
+        let cpu = &mut *self.k.cpus.this_cpu;
         cpu.picks += 1;
         cpu.errands.set_throttles(false);
         let is_usual = cpu.rt.is_empty() && !cpu.released && cpu.next_class <= SchedClass::Ext;
         if !is_usual || self.k.fair.queued > 0 || self.k.scx.phase == Phase::Absent {
             return self.pick_rarely(c);
         }
-        self.k.this_cpu().sync_pending = false;
-        if self.k.is_queued(self.k.cpus.this_cpu.curr) || self.k.first_local(c).is_some() {
+        cpu.sync_pending = false;
+        if may_continue || self.k.first_local(c).is_some() {
             return self.pick_at_hand(c);
         }
         self.k.this_cpu().in_balance = true;
@@ -185,14 +197,15 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Dispatched`]: flushes the dispatches that `ops.dispatch` buffered, and checks for a task again.
     pub(crate) fn dispatched(&mut self, c: CpuId, left: u32) {
         let cpu = &self.k.cpus.this_cpu;
+        let prev = cpu.curr;
         if cpu.dispatch.inserts.is_empty()
             && cpu.nr_immed == 0
-            && !self.k.is_queued(cpu.curr)
             && let Some(next) = self.k.first_local(c)
+            && self.k.has_left_queue(prev)
         {
             // The scheduler has moved a task here, and the CPU needs one: nothing is left to do.
             self.k.this_cpu().in_balance = false;
-            return self.go_straight(Frame::Switch { next }, |sim| sim.switch(c, next));
+            return self.go_straight(Frame::Switch { next }, |sim| sim.switch_from_left(c, prev, next));
         }
         self.dispatched_otherwise(c, left);
     }

@@ -2,8 +2,13 @@
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
+use crate::state::layout::task as field;
+use crate::state::scx::events::ScxEvent;
+use crate::state::scx::queues::QueueId;
 use crate::state::task::{OpsState, State, Task};
-use keel_abi::{CpuId, TaskId};
+use crate::state::task_struct::TaskStruct;
+use keel_abi::bpf::{Ea, World};
+use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::event::Why;
 use keel_trace::{Class, What};
 
@@ -48,6 +53,50 @@ impl Kernel {
         if prev.is_idle() != next.is_idle() {
             self.note_turn_to_idle(c, next.is_idle());
         }
+        self.tell_switch(c, prev, (why, units), next);
+    }
+
+    /// The same, with all that precedes it, from one of the scheduler's tasks that has left its queue to another one.
+    /// Returns where BPF sees that, and whether the one before is dead. Does nothing if there may be more to do.
+    #[inline(always)]
+    pub(crate) fn switch_between<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        prev: TaskId,
+        next: TaskId,
+    ) -> Option<(Ea, bool)> {
+        let n = &mut self.tasks[next];
+        let (is_ext, costs) = (n.class == SchedClass::Ext, &self.machine.costs);
+        if !is_ext || self.scx.needs_slow_path || self.spinners > 0 || costs.distinguishes_switches_to_idle()
+        {
+            return None;
+        }
+        let cpu = &mut *self.cpus.this_cpu;
+        debug_assert!(cpu.fair.curr().is_none(), "the task before is not a fair one");
+        cpu.spent_ps += costs.context_switch_ns * 1000 + self.lines.write_task_ps(next, &cpu.holder);
+        cpu.next_class = SchedClass::Ext;
+        cpu.curr = next;
+        n.gets_cpu(cpu.clock);
+        let mut shown = TaskStruct::at(world, n.ea);
+        if shown.u64(field::SCX_SLICE) == 0 {
+            shown.set_u64(field::SCX_SLICE, self.scx.slice_dfl_ns);
+            self.scx.events.count(ScxEvent::RefillSliceDfl);
+        }
+        n.mirror_arrival(&mut shown);
+        let (next_ea, rq, queue) = (n.ea, n.cpu, n.queue.take());
+        if let Some(queue) = queue {
+            self.leave_for_cpu(queue, next, rq);
+        }
+        self.counters.switches += 1;
+        let (why, units) = self.task(prev).leaves_cpu();
+        self.tell_switch(c, prev, (why, units), next);
+        Some((next_ea, why == Why::Exited))
+    }
+
+    /// Emits that `next` follows `prev`, which leaves for this reason and has done this much.
+    #[inline(always)]
+    fn tell_switch(&mut self, c: CpuId, prev: TaskId, (why, units): (Why, u32), next: TaskId) {
         if units > 0 {
             self.tell(Class::COUNTS, c, What::Count { task: prev, units });
         }
@@ -64,10 +113,7 @@ impl Kernel {
             return (Why::WasIdle, 0);
         }
         let t = self.task(prev);
-        let why = t.why_leaves();
-        t.on_cpu = false;
-        t.yielded = false;
-        let units = std::mem::take(&mut t.counted);
+        let (why, units) = t.leaves_cpu();
         if t.class == SchedClass::Rt {
             self.put_rt(prev);
             self.note_rt(c, false);
@@ -85,17 +131,10 @@ impl Kernel {
         let cpu = &mut *self.cpus.this_cpu;
         cpu.spent_ps += touched_ps;
         let t = &mut self.tasks[next];
-        debug_assert_eq!(t.queue, self.queues.table.links.queue_of(next));
-        t.ops_state = OpsState::None;
-        t.on_cpu = true;
-        t.exec_start = cpu.clock;
-        t.runs();
+        t.gets_cpu(cpu.clock);
         let (class, rq) = (t.class, t.cpu);
         if let Some(queue) = t.queue.take() {
-            let (dsq, links) = self.queues.table.queue_mut(queue);
-            dsq.take_out(links, next);
-            let shown = dsq.shown();
-            self.note_left((queue, shown), (next, true), rq);
+            self.leave_for_cpu(queue, next, rq);
         }
         match class {
             SchedClass::Rt => {
@@ -105,6 +144,16 @@ impl Kernel {
             SchedClass::Fair => self.set_next_fair(c, next),
             _ => {}
         }
+    }
+
+    /// `next` of runqueue `rq` leaves the queue that it is in, because it runs.
+    #[inline(always)]
+    fn leave_for_cpu(&mut self, queue: QueueId, next: TaskId, rq: CpuId) {
+        debug_assert_eq!(Some(queue), self.queues.table.links.queue_of(next));
+        let (dsq, links) = self.queues.table.queue_mut(queue);
+        dsq.take_out(links, next);
+        let shown = dsq.shown();
+        self.note_left((queue, shown), (next, true), rq);
     }
 
     /// The CPU goes idle, or it was idle and has a task now.
@@ -121,6 +170,24 @@ impl Kernel {
 }
 
 impl Task {
+    /// It leaves its CPU: why, and how much it has done since that was last reported?
+    #[inline(always)]
+    fn leaves_cpu(&mut self) -> (Why, u32) {
+        let why = self.why_leaves();
+        self.on_cpu = false;
+        self.yielded = false;
+        (why, std::mem::take(&mut self.counted))
+    }
+
+    /// It gets its CPU.
+    #[inline(always)]
+    fn gets_cpu(&mut self, at: Instant) {
+        self.ops_state = OpsState::None;
+        self.on_cpu = true;
+        self.exec_start = at;
+        self.runs();
+    }
+
     /// Why it leaves the CPU.
     #[inline]
     fn why_leaves(&self) -> Why {

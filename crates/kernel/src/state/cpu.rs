@@ -329,6 +329,16 @@ impl RqLock {
         self.since = since;
         self.uses.taken += 1;
     }
+
+    /// Its holder releases it at `at`. Returns when it is free if others wait for that.
+    #[inline(always)]
+    pub(crate) fn give_back(&mut self, at: Instant) -> Option<Instant> {
+        self.free_at = self.free_at.max(at);
+        self.defers = false;
+        self.holder = None;
+        self.uses.held.accumulate(at.since(self.since));
+        (!self.waiters.is_empty()).then_some(self.free_at)
+    }
 }
 
 impl Default for RqLock {

@@ -7,6 +7,7 @@ use crate::state::layout;
 use crate::state::layout::task as field;
 use crate::state::mask::write_mask;
 use crate::state::task::Task;
+use crate::state::task_struct::TaskStruct;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ent;
 use keel_abi::{Instant, TaskId};
@@ -202,8 +203,9 @@ impl Kernel {
 impl Task {
     #[inline]
     pub(crate) fn mirror_cpu<W: World>(&self, world: &mut W) {
-        world.put(self.ea.offset(field::THREAD_INFO_CPU), &self.cpu.0.to_le_bytes());
-        world.put(self.ea.offset(field::WAKE_CPU), &self.wake_cpu.0.to_le_bytes());
+        let mut shown = TaskStruct::at(world, self.ea);
+        shown.set_u32(field::THREAD_INFO_CPU, self.cpu.0);
+        shown.set_u32(field::WAKE_CPU, self.wake_cpu.0);
     }
 
     /// `p->scx.selected_cpu`: the return value of `ops.select_cpu()`, or of the kernel in its place, valid CPU or not.
@@ -221,12 +223,10 @@ impl Task {
     /// `p->sched_info`: one of the scheduler's tasks gets its CPU (`sched_info_arrive()`). The kernel writes it right
     /// after `ops.running()`, keel right before.
     #[inline]
-    pub(crate) fn mirror_arrival<W: World>(&self, world: &mut W) {
+    pub(crate) fn mirror_arrival<W: World>(&self, shown: &mut TaskStruct<'_, W>) {
         let waited = self.exec_start.since(self.runnable_at);
         for (field, more) in [(field::SCHED_INFO_PCOUNT, 1), (field::SCHED_INFO_RUN_DELAY, waited.as_ns())] {
-            let at = self.ea.offset(field);
-            let sum = world.u64_at(at).wrapping_add(more);
-            world.put(at, &sum.to_le_bytes());
+            shown.set_u64(field, shown.u64(field).wrapping_add(more));
         }
     }
 }

@@ -47,5 +47,6 @@ pub(crate) mod sessions;
 pub(crate) mod setup;
 pub(crate) mod starts;
 pub(crate) mod task;
+pub(crate) mod task_struct;
 pub(crate) mod timer_number;
 pub(crate) mod waits;

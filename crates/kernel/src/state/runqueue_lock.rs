@@ -3,8 +3,10 @@
 //! A CPU either takes a lock and keeps it over several steps ([`Kernel::lock_rq`]), and others then queue for it; or it
 //! takes and releases a lock within one step ([`Kernel::hold_rq`]), and others see only when that will be over.
 
+use crate::state::cost::{Costs, KernelLines};
 use crate::state::kernel::Kernel;
 use keel_abi::clocks::Sync;
+use keel_abi::lines::Holder;
 use keel_abi::{CpuId, Instant, Span};
 use keel_trace::Lock;
 
@@ -29,7 +31,7 @@ impl Kernel {
         if !other.lock.is_free(me.clock) {
             return self.lock_busy_rq(c, rq);
         }
-        me.spent_ps += machine.costs.lock_acquire_ns * 1000 + lines.write_runqueue_ps(rq, &me.holder);
+        me.spent_ps += lock_ps(&machine.costs, lines, rq, &me.holder);
         other.lock.take(c, me.moment());
         if self.clocks.is_some() {
             self.note_rq_taken(c, rq);
@@ -44,9 +46,8 @@ impl Kernel {
         if !me.lock.is_free(me.clock) {
             return self.lock_busy_rq(c, c);
         }
-        let lock_ps = self.lock_rq_ps(c);
         let me = &mut *self.cpus.this_cpu;
-        me.spent_ps += lock_ps;
+        me.spent_ps += lock_ps(&self.machine.costs, &mut self.lines, c, &me.holder);
         me.lock.take(c, me.moment());
         if self.clocks.is_some() {
             self.note_rq_taken(c, c);
@@ -55,22 +56,14 @@ impl Kernel {
     }
 
     /// Takes a runqueue's lock that nobody has.
-    #[inline(always)]
     fn take_rq(&mut self, c: CpuId, rq: CpuId) {
-        let lock_ps = self.lock_rq_ps(rq);
         let me = &mut *self.cpus.this_cpu;
-        me.spent_ps += lock_ps;
+        me.spent_ps += lock_ps(&self.machine.costs, &mut self.lines, rq, &me.holder);
         let since = me.moment();
         self.cpus[rq].lock.take(c, since);
         if self.clocks.is_some() {
             self.note_rq_taken(c, rq);
         }
-    }
-
-    /// What it costs to take a free runqueue's lock, with its line.
-    #[inline(always)]
-    fn lock_rq_ps(&mut self, rq: CpuId) -> u64 {
-        self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, self.cpus.holder())
     }
 
     #[cold]
@@ -128,9 +121,8 @@ impl Kernel {
         if !other.lock.is_free(me.clock) && self.has_or_awaits_rq(c, rq) {
             return self.work_under_own_lock(c, rq, work_ps);
         }
-        let lock_ps = self.lock_rq_ps(rq);
         let (me, other) = self.cpus.this_and(rq);
-        me.spent_ps += lock_ps;
+        me.spent_ps += lock_ps(&self.machine.costs, &mut self.lines, rq, &me.holder);
         let since = me.moment();
         me.spent_ps += work_ps;
         let at = me.moment();
@@ -182,15 +174,26 @@ impl Kernel {
         let at = self.cpus.this_cpu.clock;
         let lock = &mut self.cpus[rq].lock;
         debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");
-        lock.free_at = lock.free_at.max(at);
-        lock.defers = false;
-        lock.holder = None;
-        lock.uses.held.accumulate(at.since(lock.since));
-        let (free_at, has_waiters) = (lock.free_at, !lock.waiters.is_empty());
+        let awaited = lock.give_back(at);
+        self.gave_back(c, rq, awaited);
+    }
+
+    /// The same for the lock of the CPU that takes a step.
+    #[inline(always)]
+    pub(crate) fn unlock_own_rq(&mut self, c: CpuId) {
+        let me = &mut *self.cpus.this_cpu;
+        debug_assert_eq!(me.lock.holder, Some(c), "only the holder gives a lock back");
+        let awaited = me.lock.give_back(me.clock);
+        self.gave_back(c, c, awaited);
+    }
+
+    /// `c` has given `rq`'s lock back. If others wait for it, they may have it from `awaited` on.
+    #[inline(always)]
+    fn gave_back(&mut self, c: CpuId, rq: CpuId, awaited: Option<Instant>) {
         if self.clocks.is_some() {
             self.note_rq_released(c, rq);
         }
-        if has_waiters {
+        if let Some(free_at) = awaited {
             self.hand_over(rq, free_at);
         }
     }
@@ -222,4 +225,10 @@ impl Kernel {
         self.sync_acquired(next, Sync::Runqueue(rq));
         self.waited_for_rq(next, rq, waited, others + 1);
     }
+}
+
+/// What it costs `by` to take the free lock of `rq`, with its line.
+#[inline(always)]
+fn lock_ps(costs: &Costs, lines: &mut KernelLines, rq: CpuId, by: &Holder) -> u64 {
+    costs.lock_acquire_ns * 1000 + lines.write_runqueue_ps(rq, by)
 }

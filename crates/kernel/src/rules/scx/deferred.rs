@@ -57,7 +57,7 @@ impl Kernel {
                 let queue = self.queues.global(self.machine.topology.place(from).node);
                 return self.insert(world, c, queue, task, enq_flags | enq::CLEAR_OPSS);
             }
-            self.move_task(world, c, task, target, false);
+            self.move_task(world, c, task, target);
         }
         self.insert_local(world, c, target, task, enq_flags | enq::CLEAR_OPSS);
     }
@@ -85,16 +85,7 @@ impl Kernel {
     }
 
     /// Moves a task to another runqueue. `ops.quiescent` and `ops.runnable` are not called: the task stays runnable.
-    /// `has_line` if `c` has written the task in this step.
-    #[inline(always)]
-    pub(crate) fn move_task<W: World>(
-        &mut self,
-        world: &mut W,
-        c: CpuId,
-        task: TaskId,
-        to: CpuId,
-        has_line: bool,
-    ) {
+    fn move_task<W: World>(&mut self, world: &mut W, c: CpuId, task: TaskId, to: CpuId) {
         let t = self.task(task);
         debug_assert_eq!(t.migration_disabled, 0, "a spell without migration");
         let from = std::mem::replace(&mut t.cpu, to);
@@ -103,12 +94,24 @@ impl Kernel {
         t.mirror_cpu(world);
         self.cpu(from).nr_running -= 1;
         self.cpu(to).nr_running += 1;
-        let line_ps = match has_line {
-            true => self.lines.rewrite_task_ps(task, self.cpus.holder()),
-            false => self.lines.write_task_ps(task, self.cpus.holder()),
-        };
-        let work_ps = self.machine.costs.migration_ns * 1000 + line_ps;
+        let work_ps =
+            self.machine.costs.migration_ns * 1000 + self.lines.write_task_ps(task, self.cpus.holder());
         self.hold_rq(c, if from == c { to } else { from }, work_ps);
         self.tell(Class::CORE, c, What::Migrate { task, from, to });
+    }
+
+    /// The same for a task of runqueue `from` that comes to `c`, which was the last to write it.
+    #[inline(always)]
+    pub(crate) fn move_here<W: World>(&mut self, world: &mut W, c: CpuId, (task, from): (TaskId, CpuId)) {
+        let t = &mut self.tasks[task];
+        debug_assert_eq!(t.migration_disabled, 0, "a spell without migration");
+        (t.cpu, t.wake_cpu) = (c, c);
+        t.mirror_cpu(world);
+        let (me, other) = self.cpus.this_and(from);
+        other.nr_running -= 1;
+        me.nr_running += 1;
+        let task_ps = self.lines.rewrite_task_ps(task, &me.holder);
+        self.hold_rq(c, from, self.machine.costs.migration_ns * 1000 + task_ps);
+        self.tell(Class::CORE, c, What::Migrate { task, from, to: c });
     }
 }

@@ -46,16 +46,17 @@ impl Kernel {
         (queue, task): (QueueId, TaskId),
         enq_flags: u64,
     ) -> bool {
-        let (look_ps, lock_ps) = self.lines.read_and_write_queue_ps(queue, self.cpus.holder());
-        self.charge_ps(c, look_ps);
+        let cpu = &mut *self.cpus.this_cpu;
+        let (look_ps, lock_ps) = self.lines.read_and_write_queue_ps(queue, &cpu.holder);
+        cpu.spent_ps += look_ps;
         let t = &mut self.tasks[task];
-        if !may_come(t, c, self.cpus.this_cpu.online) {
+        if !may_come(t, c, cpu.online) {
             return self.consume_behind(world, c, (queue, lock_ps), enq_flags);
         }
         let (from, waits) = (t.cpu, !t.on_cpu);
         t.queue = None;
         let (work_ps, shown) = self.unlink_first_ps(queue, task);
-        self.hold_queue_at_hand(c, queue, (lock_ps, work_ps));
+        self.pass_queue_lock(c, queue, (lock_ps, work_ps));
         self.note_left((queue, shown), (task, waits), from);
         self.pull(world, c, (task, from), enq_flags);
         true
@@ -83,14 +84,18 @@ impl Kernel {
         true
     }
 
-    /// `c` takes a task of runqueue `from`, which has left its queue, into its local queue.
+    /// `c`, which picks, takes a task of runqueue `from` into its local queue. It has just taken the task out of another
+    /// queue.
     #[inline(always)]
     fn pull<W: World>(&mut self, world: &mut W, c: CpuId, (task, from): (TaskId, CpuId), enq_flags: u64) {
-        // It has just written the task's line, to take it out of its queue.
         if from != c {
-            self.move_task(world, c, task, c, true);
+            self.move_here(world, c, (task, from));
         }
-        self.insert_local_having(world, c, c, task, (enq_flags, true));
+        if self.this_cpu().in_balance && self.is_simple_insert(enq_flags) {
+            self.insert_here(c, task);
+        } else {
+            self.insert_local(world, c, c, task, enq_flags);
+        }
     }
 
     /// The first task behind the head of `queue` that may come to `c`. Reads the tasks up to it, which costs `ps` more.

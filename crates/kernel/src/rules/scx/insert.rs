@@ -23,32 +23,39 @@ impl Kernel {
         task: TaskId,
         enq_flags: u64,
     ) {
-        self.insert_local_having(world, c, rq, task, (enq_flags, false));
+        if enq_flags & (enq::DSQ_PRIQ | enq::IMMED) != 0 || self.scx.knows_immed {
+            return self.insert(world, c, self.queues.local(rq), task, enq_flags);
+        }
+        let task_ps = self.lines.write_task_ps(task, self.cpus.holder());
+        self.link_local(c, rq, (task, task_ps), is_at_head(enq_flags));
+        self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
-    /// The same; `has_line` if the acting CPU has written the task in this step.
+    /// Is an insert into a local queue with these flags one at its tail, which concerns no other task?
     #[inline(always)]
-    pub(crate) fn insert_local_having<W: World>(
-        &mut self,
-        world: &mut W,
-        c: CpuId,
-        rq: CpuId,
-        task: TaskId,
-        (enq_flags, has_line): (u64, bool),
-    ) {
+    pub(crate) fn is_simple_insert(&self, enq_flags: u64) -> bool {
+        let special = enq::DSQ_PRIQ | enq::IMMED | enq::HEAD | enq::PREEMPT;
+        enq_flags & special == 0 && !self.scx.knows_immed
+    }
+
+    /// Like [`Kernel::insert_local`] for a simple insert by a CPU that picks into its own queue, right after it has taken
+    /// the task out of another one.
+    #[inline(always)]
+    pub(crate) fn insert_here(&mut self, c: CpuId, task: TaskId) {
+        let task_ps = self.lines.rewrite_task_ps(task, self.cpus.holder());
+        self.link_local(c, c, (task, task_ps), false);
+        let cpu = self.this_cpu();
+        cpu.next_class = cpu.next_class.max(SchedClass::Ext);
+    }
+
+    /// Links `task`, whose line has cost `task_ps`, into the local queue of `rq`.
+    #[inline(always)]
+    fn link_local(&mut self, c: CpuId, rq: CpuId, (task, task_ps): (TaskId, u64), at_head: bool) {
         let queue = self.queues.local(rq);
-        if enq_flags & (enq::DSQ_PRIQ | enq::IMMED) != 0 || self.scx.knows_immed {
-            return self.insert(world, c, queue, task, enq_flags);
-        }
-        let at_head = is_at_head(enq_flags);
         self.enters_queue(task, queue, false);
-        let mut ps = self.lines.write_queue_ps(queue, self.cpus.holder());
-        ps += match has_line {
-            true => self.lines.rewrite_task_ps(task, self.cpus.holder()),
-            false => self.lines.write_task_ps(task, self.cpus.holder()),
-        };
+        let mut ps = task_ps + self.lines.write_queue_ps(queue, self.cpus.holder());
         let (dsq, links) = self.queues.table.queue_mut(queue);
-        if let Some(beside) = if at_head { dsq.first() } else { dsq.last() } {
+        if let Some(beside) = if at_head { dsq.first_of_list() } else { dsq.last() } {
             ps += self.lines.write_task_ps(beside, self.cpus.holder());
         }
         let done = if at_head { dsq.push_head(links, task) } else { dsq.push_tail(links, task) };
@@ -56,7 +63,6 @@ impl Kernel {
         let queued = What::Queued { task, dsq: dsq.id(), len: dsq.len() };
         self.charge_ps(c, ps);
         self.tell(Class::PLACES, c, queued);
-        self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
     /// `task` is in `queue` now. If that is not `in_custody` of its scheduler, `task` leaves its custody. Returns the

@@ -49,8 +49,9 @@ impl Kernel {
         self.pass_queue_lock(c, queue, (line_ps, work_ps));
     }
 
+    /// The same after the queue's line was taken, which cost `line_ps`.
     #[inline(always)]
-    fn pass_queue_lock(&mut self, c: CpuId, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
+    pub(crate) fn pass_queue_lock(&mut self, c: CpuId, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
         let now = self.moment();
         if let Some(lock) = self.queue_locks.get_mut(queue.index())
             && lock.is_free(now)

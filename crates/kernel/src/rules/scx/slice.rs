@@ -4,9 +4,11 @@ use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
 use crate::state::layout::task as field;
 use crate::state::scx::events::ScxEvent;
+use crate::state::task::Task;
+use crate::state::task_struct::TaskStruct;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::SLICE_INF;
-use keel_abi::{CpuId, Instant, TaskId};
+use keel_abi::{CpuId, Instant, Span, TaskId};
 
 /// The vtime in a `task_struct`.
 #[inline]
@@ -53,24 +55,40 @@ impl Kernel {
             return;
         }
         let t = &mut self.tasks[curr];
-        let ran = at.since(t.exec_start);
-        t.exec_start = at.max(t.exec_start);
-        t.cpu_time += ran;
-        let (ea, total) = (t.ea, t.cpu_time);
-        let class = t.class;
-        world.put(ea.offset(field::SE_SUM_EXEC_RUNTIME), &total.as_ns().to_le_bytes());
-        if class != SchedClass::Ext {
-            match class {
-                SchedClass::Fair => self.charge_fair(curr, ran),
-                _ => self.charge_rt(curr, ran),
-            }
+        if t.class == SchedClass::Ext {
+            let ran = t.charge_ext(world, at);
+            self.cpus.this_cpu.server.ran.accumulate(ran);
             return;
         }
-        self.cpus.this_cpu.server.ran += ran;
-        let slice_at = ea.offset(field::SCX_SLICE);
-        let slice = world.u64_at(slice_at);
-        if slice != SLICE_INF {
-            world.put(slice_at, &slice.saturating_sub(ran.as_ns()).to_le_bytes());
+        let (class, ran) = (t.class, t.count_run(at));
+        TaskStruct::at(world, t.ea).set_u64(field::SE_SUM_EXEC_RUNTIME, t.cpu_time.as_ns());
+        match class {
+            SchedClass::Fair => self.charge_fair(curr, ran),
+            _ => self.charge_rt(curr, ran),
         }
+    }
+}
+
+impl Task {
+    /// Counts the time until `at` since the task was last charged, and returns it.
+    #[inline(always)]
+    fn count_run(&mut self, at: Instant) -> Span {
+        let ran = at.since(self.exec_start);
+        self.exec_start = at.max(self.exec_start);
+        self.cpu_time.accumulate(ran);
+        ran
+    }
+
+    /// Charges one of the scheduler's tasks for that time. The class's server has to be told.
+    #[inline(always)]
+    pub(crate) fn charge_ext<W: World>(&mut self, world: &mut W, at: Instant) -> Span {
+        let ran = self.count_run(at);
+        let mut shown = TaskStruct::at(world, self.ea);
+        shown.set_u64(field::SE_SUM_EXEC_RUNTIME, self.cpu_time.as_ns());
+        let slice_ns = shown.u64(field::SCX_SLICE);
+        if slice_ns != SLICE_INF {
+            shown.set_u64(field::SCX_SLICE, slice_ns.saturating_sub(ran.as_ns()));
+        }
+        ran
     }
 }

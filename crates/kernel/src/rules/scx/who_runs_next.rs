@@ -3,6 +3,7 @@
 //!
 //! If there is none, `paths::who_runs_next` calls `ops.dispatch` and then asks here again.
 
+use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::World;
 use keel_abi::scx::ops_flags;
@@ -51,7 +52,7 @@ impl Kernel {
     /// The first task of `c`'s local queue.
     #[inline(always)]
     pub(crate) fn first_local(&self, c: CpuId) -> Option<TaskId> {
-        self.queues.table.queue(self.queues.local(c)).first()
+        self.queues.table.queue(self.queues.local(c)).first_of_list()
     }
 
     /// Does the previous task continue if there is no other? Not if the scheduler wants to be asked even then
@@ -61,6 +62,15 @@ impl Kernel {
         let cpu = &self.cpus.this_cpu;
         let asks = self.scx.flags & ops_flags::ENQ_LAST != 0 && !cpu.bypassing;
         self.is_queued(cpu.curr) && !asks
+    }
+
+    /// Is it one of the scheduler's tasks that has left its queue, to sleep or to die?
+    #[inline(always)]
+    pub(crate) fn has_left_queue(&self, task: TaskId) -> bool {
+        !task.is_idle() && {
+            let t = &self.tasks[task];
+            !t.queued && t.class == SchedClass::Ext
+        }
     }
 
     /// Does sched_ext have the task as a runnable one?

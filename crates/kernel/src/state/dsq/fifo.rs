@@ -45,13 +45,19 @@ impl Fifo {
 
     #[inline]
     pub(super) fn push_tail(&mut self, links: &mut Links, new: TaskId) {
-        let rank = self.last().map_or(0, |last| links.at(last).rank.wrapping_add(1));
+        let rank = match self.last() {
+            Some(last) => {
+                let last = links.at_mut(last);
+                last.next = new.0;
+                last.rank.wrapping_add(1)
+            }
+            None => {
+                self.head = new.0;
+                0
+            }
+        };
         let link = links.at_mut(new);
         (link.prev_or_place, link.next, link.rank) = (self.tail, NOWHERE, rank);
-        match self.last() {
-            Some(last) => links.at_mut(last).next = new.0,
-            None => self.head = new.0,
-        }
         self.tail = new.0;
     }
 

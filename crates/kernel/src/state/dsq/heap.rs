@@ -94,9 +94,13 @@ impl Heap {
 
     #[inline]
     pub(super) fn push(&mut self, links: &mut Links, vtime: u64, seq: u32, task: TaskId) {
-        let entry = Entry { vtime, seq, task };
+        let (entry, place) = (Entry { vtime, seq, task }, self.entries.len());
         self.entries.push(entry);
-        self.rise(links, self.entries.len() - 1, entry);
+        if place > 0 && entry.key().before(self.entries[(place - 1) / 4].key()) {
+            self.rise(links, place, entry);
+        } else {
+            links.at_mut(task).prev_or_place = place as u32;
+        }
     }
 
     #[inline(never)]
@@ -118,8 +122,10 @@ impl Heap {
     #[inline(never)]
     pub(super) fn remove_first(&mut self, links: &mut Links) {
         let last = self.entries.pop().expect("the heap has a root");
-        if !self.entries.is_empty() {
-            self.sink(links, 0, last);
+        match self.entries.len() {
+            0 => {}
+            1 => self.put(links, 0, last),
+            _ => self.sink(links, 0, last),
         }
     }
 

@@ -198,6 +198,13 @@ impl Dsq {
         self.fifo.first().or_else(|| self.heap.first())
     }
 
+    /// The first task of a queue that is never ordered by vtime.
+    #[inline(always)]
+    pub(crate) fn first_of_list(&self) -> Option<TaskId> {
+        debug_assert!(!self.is_priority());
+        self.fifo.first()
+    }
+
     /// The last task in order of arrival; `None` in vtime order.
     #[inline]
     pub(crate) fn last(&self) -> Option<TaskId> {
