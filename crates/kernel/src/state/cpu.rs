@@ -354,103 +354,105 @@ impl Default for RqLock {
     }
 }
 
-/// A CPU.
+/// A CPU. The fields are in their order in memory: on a large machine a CPU that goes on has rarely its lines in the
+/// host's nearest cache, so the fields that each step touches come first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Cpu {
-    /// How it takes cache lines.
-    pub(crate) holder: Holder,
     /// Its own clock, in the kernel.
     pub(crate) clock: Instant,
     /// Costs not yet on the clock, in picoseconds.
     pub(crate) spent_ps: u64,
-    /// The part of `spent_ps` that is waiting for a lock rather than work, if CPUs take turns.
-    pub(crate) waited_ps: u64,
     /// The running task, or [`TaskId::IDLE`].
     pub(crate) curr: TaskId,
     /// It should reschedule.
     pub(crate) need_resched: bool,
-    /// When the interrupt for that arrives; never if the CPU only checks when it next leaves the kernel.
+    /// In user mode or idle.
+    pub(crate) in_user: bool,
+    /// The class of the running task, or of a more urgent one that has arrived since (`rq->next_class`).
+    pub(crate) next_class: SchedClass,
+    /// A pick is in progress (`SCX_RQ_IN_BALANCE`).
+    pub(crate) in_balance: bool,
+    /// When the interrupt for a reschedule arrives; never if the CPU only checks when it next leaves the kernel.
     pub(crate) resched_at: Instant,
     /// Its next tick; [`Instant::NEVER`] while idle.
     pub(crate) tick_at: Instant,
-    /// Its total idle time, and since when it has been idle.
-    pub(crate) idle: IdleTime,
     /// When the slice of the running fair task ends, if others wait; else [`Instant::NEVER`].
     pub(crate) hrtick_at: Instant,
     /// When the current task's work is done at the current speed.
     pub(crate) work_done_at: Instant,
     /// Since when the current task has been working undisturbed.
     pub(crate) working_since: Instant,
-    /// In user mode or idle.
-    pub(crate) in_user: bool,
-    /// Why it may not simply take its next step.
-    pub(crate) pauses: Pauses,
-    /// What it has to do before it returns to user mode.
-    pub(crate) errands: Errands,
-    /// The unfinished work of its last step, if CPUs take turns.
-    pub(crate) pending: Pending,
     /// What is left to do in the kernel, last first.
     pub(crate) stack: Stack,
+    /// How it takes cache lines.
+    pub(crate) holder: Holder,
+    /// Why it may not simply take its next step.
+    pub(crate) pauses: Pauses,
+    /// What the last callback returned.
+    pub(crate) returned: u64,
+    /// How often it has picked (`kick_sync`).
+    pub(crate) picks: u64,
+    /// Runnable tasks of this runqueue, the running one included.
+    pub(crate) nr_running: u32,
+    /// Immediate tasks in its local queue: they run at once or are reenqueued (`nr_immed`).
+    pub(crate) nr_immed: u32,
     /// The callback in progress, if any; the innermost.
     pub(crate) callback: Callback,
+    pub(crate) lock: RqLock,
+    /// A higher class has taken it from the scheduler, which was notified (`cpu_released`).
+    pub(crate) released: bool,
+    /// That pick is still to come (`kick_sync_pending`).
+    pub(crate) sync_pending: bool,
+    /// The kernel itself schedules the scheduler's tasks here (`SCX_RQ_BYPASSING`).
+    pub(crate) bypassing: bool,
+    /// The scheduler may use it (`cpu_active()` and `SCX_RQ_ONLINE`).
+    pub(crate) online: bool,
+    /// It is running at all (`cpu_online()`).
+    pub(crate) alive: bool,
+    /// The stopper, not the idle task, is on the CPU: it has just pushed a task away, and the scheduler has not been
+    /// notified that the CPU is idle.
+    pub(crate) in_stopper: bool,
+    pub(crate) has_siblings: bool,
+    pub(crate) dispatch: DispatchBuffer,
+    /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
+    pub(crate) deferred: VecDeque<TaskId>,
+    /// Keeps higher classes from starving the scheduler's tasks.
+    pub(crate) server: ClassServer,
+    /// What it has to do before it returns to user mode.
+    pub(crate) errands: Errands,
+    /// The part of `spent_ps` that is waiting for a lock rather than work, if CPUs take turns.
+    pub(crate) waited_ps: u64,
+    /// Its total idle time, and since when it has been idle.
+    pub(crate) idle: IdleTime,
+    /// The unfinished work of its last step, if CPUs take turns.
+    pub(crate) pending: Pending,
     /// The last direct dispatch that was decided here: the task, and the caller that decided.
     pub(crate) direct_by: Option<(TaskId, Caller)>,
     /// The callbacks that it is nested in, outermost first.
     pub(crate) outer: Vec<Callback>,
     /// Each call of its callbacks is looked at: the run has an order or looks for races, or the scheduler has ended.
     pub(crate) is_watched: bool,
-    /// What the last callback returned.
-    pub(crate) returned: u64,
     /// How many wakeups were left to this CPU and are still pending.
     pub(crate) ttwu_pending: u32,
     /// Timers that wait for its tick.
     pub(crate) deferrable: DeferrableTimers,
     /// This runqueue's local queue is to be reenqueued, with these `SCX_REENQ_*` (`deferred_reenq_locals`).
     pub(crate) reenqueue: Option<u64>,
-    /// Immediate tasks in its local queue: they run at once or are reenqueued (`nr_immed`).
-    pub(crate) nr_immed: u32,
-    /// The class of the running task, or of a more urgent one that has arrived since (`rq->next_class`).
-    pub(crate) next_class: SchedClass,
-    /// The kernel itself schedules the scheduler's tasks here (`SCX_RQ_BYPASSING`).
-    pub(crate) bypassing: bool,
-    /// A higher class has taken it from the scheduler, which was notified (`cpu_released`).
-    pub(crate) released: bool,
-    /// How often it has picked (`kick_sync`).
-    pub(crate) picks: u64,
     /// CPUs that it kicked and waits for after its next pick, with how often they had picked when it kicked them.
     pub(crate) to_sync: Vec<(CpuId, u64)>,
-    /// That pick is still to come (`kick_sync_pending`).
-    pub(crate) sync_pending: bool,
     /// Its real-time tasks.
     pub(crate) rt: RtQueue,
     /// Its fair tasks.
     pub(crate) fair: FairQueue,
-    /// Keeps higher classes from starving the scheduler's tasks.
-    pub(crate) server: ClassServer,
     /// Keeps real-time tasks from starving fair ones.
     pub(crate) fair_server: ClassServer,
-    pub(crate) dispatch: DispatchBuffer,
-    /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
-    pub(crate) deferred: VecDeque<TaskId>,
-    pub(crate) lock: RqLock,
-    /// Runnable tasks of this runqueue, the running one included.
-    pub(crate) nr_running: u32,
     /// Migration-disabled tasks that are here, asleep or not (`nr_pinned`).
     pub(crate) nr_pinned: u32,
     /// Distinguishes one stay with the BPF scheduler from the next (`ops_qseq`).
     pub(crate) qseq: u64,
-    /// A pick is in progress (`SCX_RQ_IN_BALANCE`).
-    pub(crate) in_balance: bool,
-    /// The stopper, not the idle task, is on the CPU: it has just pushed a task away, and the scheduler has not been
-    /// notified that the CPU is idle.
-    pub(crate) in_stopper: bool,
-    /// The scheduler may use it (`cpu_active()` and `SCX_RQ_ONLINE`).
-    pub(crate) online: bool,
-    /// It is running at all (`cpu_online()`).
-    pub(crate) alive: bool,
     /// Its SMT siblings, without itself.
     pub(crate) siblings: CpuSet,
-    pub(crate) has_siblings: bool,
     /// Work gets done at this many thousandths of nominal speed.
     pub(crate) speed_per_mille: u64,
     /// Its frequency.
