@@ -190,7 +190,7 @@ pub trait World: 'static {
     fn free(&mut self, at: Ea);
     /// Moves the cache lines of these bytes to `cpu`. Returns how long `cpu` waits for them, in picoseconds.
     fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64;
-    /// The same for the four bytes of a lock, which `cpu` writes.
+    /// Like `touch_ps` for the four bytes of a lock, which `cpu` writes.
     #[inline]
     fn touch_lock_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {
         self.touch_ps(at, 4, cpu, true)

@@ -148,7 +148,7 @@ impl Transfers {
         self.read_by_ps(line, &self.holder(cpu))
     }
 
-    /// The same for a CPU whose part is known.
+    /// Like `read_ps` for a CPU whose part is known.
     #[inline]
     pub fn read_by_ps(&self, line: &mut Line, by: &Holder) -> u64 {
         if by.reads(line) { 0 } else { self.share_ps(line, by) }
@@ -225,7 +225,7 @@ impl Transfers {
         self.write_by_ps(line, &self.holder(cpu))
     }
 
-    /// The same for a CPU whose part is known.
+    /// Like `write_ps` for a CPU whose part is known.
     #[inline]
     pub fn write_by_ps(&self, line: &mut Line, by: &Holder) -> u64 {
         if by.writes(line) { 0 } else { self.take_ps(line, by) }
@@ -256,7 +256,7 @@ impl Transfers {
         if by.writes(line) { (0, 0) } else { self.share_and_take_ps(line, by) }
     }
 
-    /// The same, counted. What costs nothing needs no count.
+    /// Like `read_and_write_ps`, counted. What costs nothing needs no count.
     #[inline]
     pub fn read_and_write_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> (u64, u64) {
         if by.writes(line) { (0, 0) } else { self.share_and_take_counted_ps(line, by, uses) }
@@ -388,13 +388,13 @@ impl Holder {
         Line { sharers: self.key.alone, writer: self.cpu.0 as u16 }
     }
 
-    /// May it read the line as it is?
+    /// Returns whether it may read the line as it is.
     #[inline]
     const fn reads(&self, line: &Line) -> bool {
         line.sharers & self.key.shared != 0
     }
 
-    /// May it write the line as it is? If so, it has written it.
+    /// Returns whether it may write the line as it is. If so, it has written it.
     #[inline]
     const fn writes(&self, line: &mut Line) -> bool {
         let is_alone = line.sharers == self.key.alone;

@@ -74,7 +74,7 @@ pub(crate) struct Awake {
     pub(crate) rq: CpuId,
 }
 
-/// Could a CPU have run another task before a switch, and could it afterwards?
+/// Whether a CPU could have run another task before a switch, and whether it can afterwards.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     pub(crate) was_idle: bool,
@@ -266,8 +266,8 @@ impl Conduct {
         }
     }
 
-    /// The same for a long wait, one of a real-time task, one in the queue of a CPU that is held, one for a mutex, and a
-    /// task whose wait the stream does not show.
+    /// Like `comes` for a long wait, one of a real-time task, one in the queue of a CPU that is held, one for a mutex,
+    /// and a task whose wait the stream does not show.
     #[inline(never)]
     fn comes_otherwise(&mut self, at: Instant, cpu: CpuId, slot: u32) {
         let task = self.scene.tasks.at(slot);
@@ -366,7 +366,7 @@ impl Conduct {
         row.leaves();
     }
 
-    /// Does the last waiting task leave a CPU that is held?
+    /// Called when the last waiting task leaves a CPU that may be held.
     #[cold]
     fn look_at_last(&mut self, at: Instant, rq: CpuId) {
         if self.scene.cpus.get(rq).queued == 1 {
@@ -511,7 +511,7 @@ impl Conduct {
         self.enters_otherwise(at, by, slot, queue);
     }
 
-    /// The same for a task that does not wait.
+    /// Like `enters` for a task that does not wait.
     #[inline(never)]
     fn enters_otherwise(&mut self, at: Instant, by: CpuId, slot: u32, queue: impl Fn(CpuId) -> Queue) {
         let row = self.scene.tasks.at(slot);

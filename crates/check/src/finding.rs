@@ -61,8 +61,8 @@ impl Kind {
         }
     }
 
-    /// Could a finding of this kind turn out to be none if the recording were complete? A task that seems to wait may
-    /// be throttled, and an idle CPU may be one that it may not use.
+    /// Returns whether a finding of this kind could turn out to be none if the recording were complete. A task that seems
+    /// to wait may be throttled, and an idle CPU may be one that it may not use.
     pub const fn rests_on(self, unknown: Unknown) -> bool {
         match self {
             Self::WastedCore => unknown.affinity || unknown.throttling,
@@ -158,7 +158,7 @@ pub(crate) fn kept(name: &str) -> String {
     name.chars().take(NAME_MAX + 1).collect()
 }
 
-/// The same, to be kept by several checks.
+/// Like `kept`, to be kept by several checks.
 pub(crate) fn shared(name: &str) -> Arc<str> {
     kept(name).into()
 }

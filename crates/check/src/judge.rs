@@ -58,7 +58,7 @@ impl Judge {
         Self::with(figures, Limits::default())
     }
 
-    /// The same, within these limits.
+    /// Like `new`, within these limits.
     pub fn with(figures: Figures, limits: Limits) -> Self {
         let (waste, conduct) = (Waste::observed(KEPT, ()), Conduct::new(limits, KEPT));
         Self {

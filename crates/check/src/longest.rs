@@ -58,7 +58,7 @@ impl Found {
         self.add_of(Blame::Scheduler, start, duration, make);
     }
 
-    /// The same, with blame.
+    /// Like `add`, with blame.
     pub(crate) fn add_of(
         &mut self,
         whose: Blame,

@@ -46,7 +46,7 @@ impl DecisionLog {
         self.within(finding.start, finding.duration, &cpus, &pids)
     }
 
-    /// The same for CPUs and tasks, from `start` on, for `duration` or 20 ms.
+    /// Like `around` for CPUs and tasks, from `start` on, for `duration` or 20 ms.
     pub fn within(&self, start: Instant, duration: Span, cpus: &CpuSet, pids: &[Pid]) -> Vec<LookedAt> {
         let end = start + duration.min(PROFILED);
         let until_end = || self.decisions.iter().take_while(move |(at, _)| *at <= end);

@@ -101,7 +101,7 @@ impl Matching {
         new
     }
 
-    /// Was a task left out because there are too many classes?
+    /// Returns whether a task was left out because there are too many classes.
     pub(crate) fn left_out(&self) -> bool {
         self.left_out
     }
@@ -117,30 +117,30 @@ impl Matching {
         self.changes.clear();
     }
 
-    /// Has anything changed?
+    /// Returns whether anything has changed.
     #[inline]
     pub(crate) fn changed(&self) -> bool {
         !self.changes.is_empty()
     }
 
-    /// Is any CPU closed to a group?
+    /// Returns whether any CPU is closed to a group.
     #[inline]
     pub(crate) fn has_closed(&self) -> bool {
         !self.closed.is_empty()
     }
 
-    /// Does `cpu` idle while a task of its own waits?
+    /// Returns whether `cpu` idles while a task of its own waits.
     pub(crate) fn wasted(&self, cpu: CpuId) -> bool {
         self.partner.get(cpu.index()).is_some_and(Option::is_some)
     }
 
-    /// Does the task in `slot` wait?
+    /// Returns whether the task in `slot` waits.
     #[inline(always)]
     pub(crate) fn waits(&self, slot: u32) -> bool {
         self.tasks.get(slot as usize).is_some_and(|task| task.cpu != AWAY)
     }
 
-    /// Does it wait without a CPU?
+    /// Returns whether it waits without a CPU.
     #[inline(always)]
     pub(crate) fn is_unpaired(&self, slot: u32) -> bool {
         self.tasks.get(slot as usize).is_some_and(|task| task.cpu == UNPAIRED)
@@ -156,7 +156,8 @@ impl Matching {
         (cpu < UNPAIRED).then_some(CpuId(cpu))
     }
 
-    /// Does `cpu` idle while some task waits that it could run: its own, or one that another idle CPU could also run?
+    /// Returns whether `cpu` idles while some task waits that it could run: its own, or one that another idle CPU could
+    /// also run.
     pub(crate) fn could_run(&self, cpu: CpuId) -> bool {
         let at = cpu.index();
         let takes =
@@ -295,7 +296,7 @@ impl Matching {
         self.wait(slot, class, prefer);
     }
 
-    /// The same, while some CPU is free.
+    /// Like `wait_first`, while some CPU is free.
     fn wait_for_free(&mut self, slot: u32, class: Class, prefer: CpuId) {
         let row = &mut self.classes[class.0 as usize];
         // The first one of its class to look for a CPU: usually it has a choice.

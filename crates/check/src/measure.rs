@@ -120,12 +120,12 @@ impl Measure {
         }
     }
 
-    /// Can it be measured for some tasks alone?
+    /// Returns whether it can be measured for some tasks alone.
     pub fn is_of_tasks(self) -> bool {
         self == Self::Gone || self.is_counted()
     }
 
-    /// Is it a count per task that can be summed?
+    /// Returns whether it is a count per task that can be summed.
     pub fn is_counted(self) -> bool {
         self.of_counts(&Counts::default()).is_some()
     }

@@ -8,7 +8,7 @@ use keel_abi::TaskId;
 const UNSEEN: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 
-/// Is it a slot, where [`Tasks::any_slot`] also gives a number for tasks that have none?
+/// Returns whether it is a slot. [`Tasks::any_slot`] also gives a number for tasks that have none.
 #[inline(always)]
 pub(crate) fn is_slot(slot: u32) -> bool {
     slot < GONE
@@ -80,7 +80,7 @@ impl<T: From<TaskId>> Tasks<T> {
         &mut self.rows[slot as usize]
     }
 
-    /// The same; `None` if the number is no slot.
+    /// Like `at`; `None` if the number is no slot.
     #[inline(always)]
     pub(crate) fn row(&mut self, slot: u32) -> Option<&mut T> {
         self.rows.get_mut(slot as usize)

@@ -19,7 +19,7 @@ use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What, Why};
 pub struct Wanted(pub String);
 
 impl Wanted {
-    /// Is this task wanted?
+    /// Returns whether this task is wanted.
     pub fn is(&self, info: &TaskInfo) -> bool {
         info.name == self.0 || self.0.parse() == Ok(info.pid.0)
     }

@@ -150,7 +150,7 @@ impl<O: Observer> WastedCores<O> {
         &mut self.waste.observer
     }
 
-    /// Does `cpu` currently idle while a task that may run there waits, even if other CPUs also idle for that task?
+    /// Returns whether `cpu` idles while a task that may run there waits, even if other CPUs also idle for that task.
     pub fn is_passed_over(&self, cpu: CpuId) -> bool {
         self.waste.matching.could_run(cpu)
     }

@@ -88,7 +88,7 @@ impl Apt {
         unpack_all(downloads.path(), into)
     }
 
-    /// The same for a package that is no longer in the lists.
+    /// Like `unpack` for a package that is no longer in the lists.
     pub(crate) fn unpack_pooled(&self, suite: &str, pooled: &Pooled, into: &Path) -> Result<(), GuestError> {
         let downloads = tempfile::tempdir_in(into).map_err(at(into))?;
         let mut fetch = self.command(HELPER, suite);

@@ -19,6 +19,9 @@
 //!
 //! Start at `run::main_loop`. Then read `paths::suspend`, which says how a path is cut into steps and what it may hold
 //! between them; then `rules`, whose header says where to find each rule.
+//!
+//! Parameters with these names mean the same everywhere: `c` is this CPU, the one that takes the step
+//! (`smp_processor_id()`), and `rq` is the CPU whose runqueue is meant, which may be another one.
 #![forbid(unsafe_code)]
 
 mod kfuncs;

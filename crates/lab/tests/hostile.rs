@@ -114,7 +114,7 @@ fn an_object_with_a_flipped_bit_ends_in_an_outcome_or_a_sentence() {
     assert!(ran > count / 10 && ran < count, "{ran} of {count} ran: the cases show little");
 }
 
-/// The same for the most sensitive part: the instructions.
+/// Like `an_object_with_a_flipped_bit_ends_in_an_outcome_or_a_sentence` for the most sensitive part: the instructions.
 #[test]
 fn altered_instructions_end_in_an_outcome_or_a_sentence() {
     /// Leaves few instructions untested, and no byte position within an instruction.

@@ -37,7 +37,7 @@ fn us_of(program: &str) -> f64 {
     us_through(program, ChannelKind::Pipe)
 }
 
-/// The same for channels of another kind.
+/// Like `us_of` for channels of another kind.
 fn us_through(program: &str, kind: ChannelKind) -> f64 {
     let machine = machines::built_in("p3-2").expect("it comes along");
     let mut workload = keel_workload::program(program).expect(program).expect(program);

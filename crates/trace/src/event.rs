@@ -41,7 +41,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// Does the task neither run nor wait for a CPU from now on?
+    /// Returns whether the task neither runs nor waits for a CPU from now on.
     #[inline]
     pub const fn is_sleep(self) -> bool {
         matches!(self, Self::Blocked | Self::WasIdle)

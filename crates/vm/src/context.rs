@@ -141,7 +141,7 @@ pub(crate) struct Context {
     /// Null unless the interpreter keeps a profile.
     pub(crate) profile: *mut Profile,
     pub(crate) tally: Tally,
-    /// Are the prices known?
+    /// Whether the prices are known.
     pub(crate) serves: bool,
     /// Further `may_goto`s after those.
     pub(crate) more_loops: u64,

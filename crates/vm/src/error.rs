@@ -47,7 +47,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Is the object well-formed, but needs something that is not simulated?
+    /// Returns whether the object is well-formed, but needs something that is not simulated.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Unsupported { .. } | Self::World(WorldError::Map(MapError::Unsupported { .. })))
     }

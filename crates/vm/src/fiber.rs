@@ -73,7 +73,7 @@ impl Fiber {
         unsafe { self.context.as_mut() }
     }
 
-    /// The same as a pointer, for code that enters the fiber in between.
+    /// Like `context` as a pointer, for code that enters the fiber in between.
     #[inline]
     pub(crate) fn pointer(&self) -> *mut Context {
         self.context.as_ptr()

@@ -301,7 +301,7 @@ impl<const PROFILED: bool, const RACES: bool> Frame<PROFILED, RACES> {
         }
     }
 
-    /// Does a compare-and-exchange that finds this value write?
+    /// Returns whether a compare-and-exchange that finds this value writes.
     fn exchanges(&self, old: u64, size: Size) -> bool {
         let expected = if size.0 == 2 { self.regs[0] & 0xffff_ffff } else { self.regs[0] };
         old == expected

@@ -55,7 +55,7 @@ fn alu32(op: Alu, a: u32, b: u32) -> u32 {
     }
 }
 
-/// Does the condition hold, on 64 bits or on the low 32?
+/// Returns whether the condition holds, on 64 bits or on the low 32.
 pub(crate) fn holds(cond: Cond, wide: bool, a: u64, b: u64) -> bool {
     let (sa, sb) = if wide { (a as i64, b as i64) } else { (i64::from(a as i32), i64::from(b as i32)) };
     let (a, b) = if wide { (a, b) } else { (a & 0xffff_ffff, b & 0xffff_ffff) };

@@ -30,7 +30,7 @@ fn before() -> Object {
     Object { maps: vec![number("first", 7)], ..object(vec![adds(0)]) }
 }
 
-/// The same, with these maps, and a program that adds the number in the second one.
+/// Like `before`, with these maps, and a program that adds the number in the second one.
 fn after(more: Vec<MapDef>) -> Object {
     let maps = [before().maps, more].concat();
     let made = object(vec![adds(0), adds(1)]);

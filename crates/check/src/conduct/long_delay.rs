@@ -23,7 +23,8 @@ pub(super) struct LongDelays {
 }
 
 impl LongDelays {
-    /// The wait of the task in `slot` ends on `cpu`, or has not ended: did it begin with a wakeup, and was it too long?
+    /// Reports the wait of the task in `slot` if it began with a wakeup and was too long. It ends on `cpu`, or has not
+    /// ended.
     pub(super) fn judge(&mut self, scene: &mut Scene, at: Instant, slot: u32, cpu: Option<CpuId>) {
         let task = scene.tasks.at(slot);
         let (start, waited) = (task.since, at.since(task.since));

@@ -140,7 +140,7 @@ impl Realtime {
         }
     }
 
-    /// What is wrong now?
+    /// Looks for what is wrong now.
     fn look(&mut self, scene: &mut Scene, at: Instant, nth: usize) {
         let wait = &self.waits[nth];
         let below = |cpu: CpuId, scene: &mut Scene| {

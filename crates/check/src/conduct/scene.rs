@@ -57,7 +57,7 @@ pub(crate) struct Task {
     pub(crate) prio: Option<i16>,
     /// Its weight; 0 if unknown.
     pub(crate) weight: u32,
-    /// Is `prio` known to be that of a real-time task?
+    /// Whether `prio` is known to be that of a real-time task.
     pub(crate) urgent: bool,
     /// [`Task::heft`], which is asked for at each switch.
     pub(crate) heft: u32,
@@ -193,7 +193,7 @@ impl Task {
         }
     }
 
-    /// Is it known to be a real-time task?
+    /// Returns whether it is known to be a real-time task.
     pub(crate) fn is_urgent(&self) -> bool {
         self.urgent
     }
@@ -245,13 +245,13 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    /// Does it idle, and could it run a task?
+    /// Returns whether it idles and could run a task.
     #[inline]
     pub(crate) fn could_run(&self) -> bool {
         self.busy == 0
     }
 
-    /// Is one of these true?
+    /// Returns whether one of these is true.
     #[inline]
     pub(crate) fn is(&self, why: u8) -> bool {
         self.busy & why != 0
@@ -277,7 +277,7 @@ impl Cpu {
         self.queued -= 1;
     }
 
-    /// Has one task had it for longer than [`HOLD`] while others waited?
+    /// Returns whether one task has had it for longer than [`HOLD`] while others waited.
     #[inline]
     pub(crate) fn is_held(&self, at: Instant) -> bool {
         // Nearly always it has switched not long ago.

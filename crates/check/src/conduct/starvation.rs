@@ -48,7 +48,7 @@ pub(super) struct Starvation {
 }
 
 impl Starvation {
-    /// The wait of the task in `slot` ends, or the stream does: was the wait too long?
+    /// Returns whether the wait of the task in `slot` was too long. It ends now, or the stream does.
     pub(super) fn judge(&mut self, scene: &mut Scene, at: Instant, slot: u32, still: bool) -> bool {
         let task = scene.tasks.at(slot);
         let waited = at.since(task.since);

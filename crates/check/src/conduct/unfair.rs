@@ -81,7 +81,7 @@ impl Unfair {
         Self { found, began: Instant::ZERO, ends: Instant::ZERO + WINDOW, rivals: Vec::new() }
     }
 
-    /// Is the window over?
+    /// Returns whether the window is over.
     #[inline]
     pub(super) fn is_due(&self, at: Instant) -> bool {
         at >= self.ends

@@ -100,7 +100,7 @@ impl Open {
         self.witness.as_ref().map(|witness| witness.slot)
     }
 
-    /// Has the current part of the wait just begun?
+    /// Returns whether the current part of the wait has just begun.
     #[inline]
     pub(super) fn has_part_begun(&self, at: Instant) -> bool {
         self.witness.as_ref().is_some_and(|witness| witness.part_since == at)
@@ -171,7 +171,7 @@ impl Longest {
         self.kept.partition_point(|past| (past.length, start) >= (length, past.start))
     }
 
-    /// Would an episode of this length be kept?
+    /// Returns whether an episode of this length would be kept.
     pub(super) fn takes(&self, length: Span, start: Instant) -> bool {
         self.place_of(length, start) < self.most
     }

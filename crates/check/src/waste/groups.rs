@@ -212,7 +212,7 @@ impl Counted {
         self.words.get(task.index() / 64).is_some_and(|word| word >> (task.index() % 64) & 1 != 0)
     }
 
-    /// Is it new?
+    /// Adds a task. Returns whether it is new.
     fn insert(&mut self, task: TaskId) -> bool {
         if self.has(task) {
             return false;

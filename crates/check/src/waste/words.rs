@@ -43,7 +43,7 @@ pub(super) fn finding(past: &Past, tally: &Tally) -> Finding {
     }
 }
 
-/// Was it there for nearly all the time?
+/// Returns whether it was there for nearly all the time.
 fn is_all(seen: &Seen) -> bool {
     seen.part.as_ns() as f64 >= seen.met.as_ns() as f64 * NEARLY_ALL
 }

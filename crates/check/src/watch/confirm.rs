@@ -68,7 +68,7 @@ impl Confirm {
         }
     }
 
-    /// Is there nothing left to confirm?
+    /// Returns whether there is nothing left to confirm.
     pub fn is_resolved(&self) -> bool {
         self.open.is_empty()
     }

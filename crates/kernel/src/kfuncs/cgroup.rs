@@ -60,7 +60,7 @@ impl Kernel {
         self.cgroups[number].ea.0.into()
     }
 
-    /// `bpf_task_under_cgroup()`: is the task's cgroup this one, or below it?
+    /// `bpf_task_under_cgroup()`: returns whether the task's cgroup is this one, or below it.
     fn task_under_cgroup(&mut self, task: Ea, ancestor: Ea) -> Served {
         let (Some(task), Some(ancestor)) = (self.task_at(task), self.cgroups.at(ancestor)) else {
             return 0.into();

@@ -136,7 +136,7 @@ impl Kernel {
             return None;
         }
         let chosen = self.select_cpu_dfl(w, c, task, prev, flags);
-        self.show_idle(w);
+        self.mirror_idle(w);
         chosen
     }
 
@@ -167,7 +167,7 @@ impl Kernel {
         }
         let allowed = self.mask_words(w, c, allowed);
         let chosen = self.select_cpu(w, c, task, prev, wake, (Some(&allowed), flags));
-        self.show_idle(w);
+        self.mirror_idle(w);
         chosen.map_or(Errno::EBUSY.as_r0(), |cpu| u64::from(cpu.0)).into()
     }
 
@@ -178,7 +178,7 @@ impl Kernel {
         let Some(cpu) = self.cpu_arg(c, cpu) else { return 0 };
         let was = self.idle.test_and_clear(cpu);
         self.charge_idle(w, c);
-        self.show_idle(w);
+        self.mirror_idle(w);
         u64::from(was)
     }
 
@@ -230,7 +230,7 @@ impl Kernel {
         let allowed = self.mask_words(w, c, mask);
         let found = self.idle.pick_idle(c, &allowed, node, flags);
         self.charge_idle(w, c);
-        self.show_idle(w);
+        self.mirror_idle(w);
         found.map_or(Errno::EBUSY.as_r0(), |cpu| u64::from(cpu.0)).into()
     }
 
@@ -243,7 +243,7 @@ impl Kernel {
         let tracked = self.scx.tracks_idle;
         let found = self.idle.pick_any(c, &allowed, node, flags, tracked);
         self.charge_idle(w, c);
-        self.show_idle(w);
+        self.mirror_idle(w);
         found.map_or(Errno::EBUSY.as_r0(), |cpu| u64::from(cpu.0)).into()
     }
 

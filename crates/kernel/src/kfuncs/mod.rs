@@ -123,7 +123,7 @@ impl<W: World> Host<W> for Kernel {
         }
         if let Some(order) = &mut self.order {
             let op = self.cpus.this_cpu.callback.op;
-            tell_step(order.as_mut(), Step { at, cpu, op, call: NO_CALL });
+            follow(order.as_mut(), Step { at, cpu, op, call: NO_CALL });
         }
         if !is_free {
             return Some(at);
@@ -167,7 +167,7 @@ fn not_served(func: FuncId) -> Reply {
 /// Most runs have no order, so this is kept out of their way.
 #[cold]
 #[inline(never)]
-fn tell_step(order: &mut dyn Order, step: Step) {
+fn follow(order: &mut dyn Order, step: Step) {
     order.passes(step);
 }
 
@@ -203,7 +203,7 @@ impl Kernel {
                 self.now = self.now.max(at);
             }
             if let Some(order) = &mut self.order {
-                tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
+                follow(order.as_mut(), Step { at, cpu: c, op, call: site.number });
             }
         }
         if !terms.allows(op, callback.place) {

@@ -73,7 +73,7 @@ impl Kernel {
             return;
         };
         w.ring_consume(map);
-        self.out.tell_decision(self.now, told.policy);
+        self.out.emit_decision(self.now, told.policy);
     }
 
     /// Where a record begins, or null. The caller holds the ring's lock.

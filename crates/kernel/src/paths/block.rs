@@ -24,7 +24,7 @@ impl<E: Engine> Sim<E> {
         self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
     }
 
-    /// The same for a task that has been woken, that dies, or that is of a higher class.
+    /// Like `deactivate` for a task that has been woken, that dies, or that is of a higher class.
     #[inline(never)]
     fn deactivate_otherwise(&mut self, c: CpuId, task: TaskId, at: Instant) {
         if self.k.tasks[task].state == State::Runnable {
@@ -35,7 +35,7 @@ impl<E: Engine> Sim<E> {
         t.state = if t.state == State::Exiting { State::Dead } else { State::Blocked };
         let (args, class, is_dead) = ([t.ea.0, 0], t.class, t.state == State::Dead);
         if is_dead && self.k.scx.needs_slow_path {
-            self.k.drop_spell(self.vm.world(), task);
+            self.k.drop_section(self.vm.world(), task);
         }
         if class != SchedClass::Ext {
             return self.deactivate_above(c, task);

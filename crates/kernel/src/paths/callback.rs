@@ -29,7 +29,7 @@ impl<E: Engine> Sim<E> {
     /// Begins a callback, if the scheduler has it.
     #[inline(always)]
     pub(crate) fn begin(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) -> Begun {
-        debug_assert_eq!(c, self.k.cpus.at_hand(), "the CPU that takes a step makes the call");
+        debug_assert_eq!(c, self.k.cpus.this_id(), "the CPU that takes a step makes the call");
         if !self.k.has(op) {
             return self.passes();
         }
@@ -64,7 +64,7 @@ impl<E: Engine> Sim<E> {
 
     #[inline(always)]
     fn enter_with(&mut self, op: Op, subject: TaskId, args: &[u64]) -> Begun {
-        let c = self.k.cpus.at_hand();
+        let c = self.k.cpus.this_id();
         let Some(entry) = self.k.scx.entries[op as usize] else { return self.passes() };
         if self.k.scx.is_disabling() && self.k.has_left(subject) {
             return self.passes();
@@ -79,8 +79,7 @@ impl<E: Engine> Sim<E> {
 
     /// Starts a function that BPF handed over, on behalf of a timer.
     pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
-        self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.this_cpu().begins_from(Place::Timer);
+        self.k.begin_program(Place::Timer);
         let progress = self.vm.start_function(&mut self.k, c, function, args);
         if self.progressed(c, progress) == Begun::Suspended {
             self.k.this_cpu().stack.push(Frame::Resume);

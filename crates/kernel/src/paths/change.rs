@@ -62,7 +62,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn change_cpus(&mut self, c: CpuId, task: TaskId, step: u32) {
         let cpus = self.k.wanted_cpus(task, step);
         self.k.give_cpus(self.vm.world(), task, cpus);
-        self.tell_cpumask(c, task);
+        self.call_set_cpumask(c, task);
     }
 
     /// Runs [`Frame::Restore`]: puts the task back on the runqueue and the CPU.
@@ -119,7 +119,7 @@ impl<E: Engine> Sim<E> {
         }
         let target = self.k.fallback_cpu(task);
         match self.k.tasks[task].class {
-            SchedClass::Ext => self.k.leave_hands(c, task, flag::NOCLOCK | deq::SCHED_CHANGE),
+            SchedClass::Ext => self.k.take_from_scheduler(c, task, flag::NOCLOCK | deq::SCHED_CHANGE),
             _ => self.k.dequeue_above(task),
         }
         self.send_to(c, task, target);

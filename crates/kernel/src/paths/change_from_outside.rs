@@ -56,7 +56,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::PutBack { task, flags });
         self.k.this_cpu().stack.extend(between);
         self.k.this_cpu().stack.push(Frame::TakeOff { task, flags });
-        self.k.leave_hands(c, task, flags | deq::SCHED_CHANGE);
+        self.k.take_from_scheduler(c, task, flags | deq::SCHED_CHANGE);
         if self.k.tasks[task].on_cpu {
             let (rq, ea) = (self.k.tasks[task].cpu, self.k.tasks[task].ea);
             self.k.charge_current(self.vm.world(), rq);
@@ -84,7 +84,7 @@ impl<E: Engine> Sim<E> {
             Change::Affinity { cpus, .. } => {
                 let cpus = cpus.clone();
                 self.k.give_cpus(self.vm.world(), task, cpus);
-                self.tell_cpumask(c, task);
+                self.call_set_cpumask(c, task);
             }
             &Change::Policy { policy, .. } => self.change_within(c, task, policy),
             Change::Offline(_) | Change::Online(_) => unreachable!("that changes no task"),
@@ -92,7 +92,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Calls `ops.set_cpumask`.
-    pub(crate) fn tell_cpumask(&mut self, c: CpuId, task: TaskId) {
+    pub(crate) fn call_set_cpumask(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         let mask = self.vm.world().u64_at(ea.offset(crate::state::layout::task::CPUS_PTR));
         let cpus = self.k.cpus_argument(self.vm.world(), c, mask);
@@ -102,7 +102,7 @@ impl<E: Engine> Sim<E> {
     /// Runs [`Frame::Widen`]: `set_cpus_allowed_force()`.
     pub(crate) fn widen_task(&mut self, c: CpuId, task: TaskId) {
         self.k.widen(self.vm.world(), task);
-        self.tell_cpumask(c, task);
+        self.call_set_cpumask(c, task);
     }
 
     /// Runs [`Frame::PutBack`]: `enqueue_task_scx()` of a task that was taken off. A running task continues.
@@ -123,7 +123,7 @@ impl<E: Engine> Sim<E> {
 
     /// Runs [`Frame::PutBackRunning`]: `set_next_task_scx()`.
     pub(crate) fn put_back_running(&mut self, c: CpuId, task: TaskId) {
-        self.k.task(task).runs();
+        self.k.task(task).note_running();
         let ea = self.k.tasks[task].ea;
         self.start(c, Op::Running, task, &[ea.0]);
     }
@@ -146,7 +146,7 @@ impl<E: Engine> Sim<E> {
             return self.k.run_deferred(self.vm.world(), c, rq);
         }
         if t.on_cpu {
-            self.k.stop_cpu(c, rq, task);
+            self.k.wake_stopper(c, rq, task);
         } else if self.k.is_on_rq(task) {
             self.move_waiting(c, task);
         } else {
@@ -190,7 +190,7 @@ impl<E: Engine> Sim<E> {
         let Some(target) = self.k.any_online(&cpus) else { return };
         let from = self.k.tasks[task].cpu;
         match self.k.tasks[task].class {
-            SchedClass::Ext => self.k.leave_hands(c, task, flag::NOCLOCK | deq::SCHED_CHANGE),
+            SchedClass::Ext => self.k.take_from_scheduler(c, task, flag::NOCLOCK | deq::SCHED_CHANGE),
             _ => self.k.dequeue_above(task),
         }
         self.k.cpu(from).nr_running -= 1;

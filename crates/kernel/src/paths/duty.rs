@@ -55,7 +55,7 @@ impl<E: Engine> Sim<E> {
         if cpu.errands.is_empty() { cpu.own_duty() } else { self.any_duty() }
     }
 
-    /// The same for a CPU that has errands.
+    /// Like `duty` for a CPU that has errands.
     #[inline(never)]
     fn any_duty(&self) -> Option<Duty> {
         let cpu = &*self.k.cpus.this_cpu;
@@ -79,7 +79,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Is there a duty before the task's own program continues?
+    /// Returns whether there is a duty before the task's own program continues.
     #[inline]
     pub(crate) fn has_duty(&self) -> bool {
         self.duty().is_some()

@@ -14,13 +14,13 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn migrate_enable(&mut self, task: TaskId) -> bool {
         let t = &self.k.tasks[task];
         if t.migration_disabled == 1 && t.is_pinned {
-            let over = Frame::SpellOver { task };
+            let over = Frame::SectionOver { task };
             self.k.this_cpu().stack.extend([Frame::Act, over, Frame::Pin { task, is_pinned: false }]);
             return true;
         }
         match t.migration_disabled {
             0 => {}
-            1 => self.k.end_spell(self.vm.world(), task),
+            1 => self.k.end_section(self.vm.world(), task),
             _ => {
                 self.k.task(task).migration_disabled -= 1;
                 self.k.mirror_migration(self.vm.world(), task);
@@ -29,15 +29,15 @@ impl<E: Engine> Sim<E> {
         false
     }
 
-    /// Runs [`Frame::SpellOver`]: pushes the task away if it may no longer stay on its CPU.
-    pub(crate) fn spell_over(&mut self, c: CpuId, task: TaskId) {
+    /// Runs [`Frame::SectionOver`]: pushes the task away if it may no longer stay on its CPU.
+    pub(crate) fn section_over(&mut self, c: CpuId, task: TaskId) {
         if !self.k.tasks[task].allows(c) {
             if !self.k.lock_rq(c, c) {
-                return self.k.this_cpu().stack.push(Frame::SpellOver { task });
+                return self.k.this_cpu().stack.push(Frame::SectionOver { task });
             }
             self.k.this_cpu().stack.push(Frame::PushAway { task });
         }
-        self.k.end_spell(self.vm.world(), task);
+        self.k.end_section(self.vm.world(), task);
     }
 
     /// Runs [`Frame::Pinned`]: changes the mask, and notifies the scheduler.

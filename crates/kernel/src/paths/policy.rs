@@ -42,7 +42,7 @@ impl<E: Engine> Sim<E> {
                 self.k.this_cpu().stack.push(Frame::PolicyQuiesce { task, to });
                 // A pending `ops.dequeue` comes first; a running task has none.
                 let flags = self.k.change_flags(task, to).off;
-                self.k.leave_hands(c, task, flags | deq::SCHED_CHANGE);
+                self.k.take_from_scheduler(c, task, flags | deq::SCHED_CHANGE);
                 if self.k.tasks[task].on_cpu {
                     let ea = self.k.tasks[task].ea;
                     self.start(c, Op::Stopping, task, &[ea.0, 0]);

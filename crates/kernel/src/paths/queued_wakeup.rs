@@ -16,7 +16,7 @@ pub(super) const FLAGS: u64 = 0;
 impl Kernel {
     /// Leaves the wakeup to `target`, and sends an interrupt unless another wakeup is already pending there
     /// (`__ttwu_queue_wakelist()`).
-    pub(super) fn queue_wakeup(&mut self, c: CpuId, task: TaskId, target: CpuId, waker: TaskId) {
+    pub(super) fn send_wakeup(&mut self, c: CpuId, task: TaskId, target: CpuId, waker: TaskId) {
         let t = self.task(task);
         (t.busy, t.waking) = (false, true);
         let is_first = self.cpus[target].ttwu_pending == 0;
@@ -29,7 +29,7 @@ impl Kernel {
 impl<E: Engine> Sim<E> {
     /// [`Irq::Wakeup`]: completes a wakeup that another CPU left to this one. Waits while another CPU is changing the
     /// task.
-    pub(crate) fn queued_wakeup(&mut self, c: CpuId, task: TaskId, waker: TaskId) {
+    pub(crate) fn complete_wakeup(&mut self, c: CpuId, task: TaskId, waker: TaskId) {
         let t = &self.k.tasks[task];
         if t.busy || t.on_cpu {
             self.k.charge_ns(c, SPIN_NS);

@@ -1,5 +1,4 @@
-//! How paths are suspended, and what they may hold while suspended. Read this before you change a rule that can
-//! suspend.
+//! How paths are suspended, and what they may hold while suspended. Read this before you change a path.
 //!
 //! A path is a chain of steps: methods of [`Sim`], each of which ends by naming the next one. A step is never
 //! interrupted. After it, and in a callback at each call that others can see, the CPU continues only while its clock is
@@ -8,10 +7,14 @@
 //! A step ends in one of these ways:
 //!
 //! - [`Sim::go`]: continues directly. `go(Frame::Pick, |sim| sim.pick(c))` does the step now or leaves its frame.
-//! - [`Sim::go_straight`]: the same after a step that could not let anything come first.
+//! - [`Sim::go_straight`]: the same after a step that took no time and scheduled no event, so that this CPU is still
+//!   first.
 //! - [`Sim::call`]: first runs a callback of the scheduler, which may take long; then continues like `go`.
 //! - `stack.push(frame)`, or `extend` with the last one first: the loop does the step. This needs no closure and costs
 //!   a little more.
+//! - `stack.push(next)`, then [`Sim::start`]: the same as [`Sim::call`], but always leaves the frame of the next step.
+//!   The frame must come first.
+//! - [`Sim::look_again`]: waits for a change by others, and checks for it at intervals.
 //! - `if !k.lock_rq(c, rq) { push(this step's own frame); return }`: waits for a lock. The step starts again from its
 //!   beginning once the CPU has the lock, so take the lock before you change anything.
 //!
@@ -29,7 +32,7 @@
 //! it was left, so the next step must check the task again: does it still exist, is it on this CPU, in this class, in
 //! that queue?
 //!
-//! To change a rule that can suspend:
+//! To change what a path does:
 //!
 //! 1. Find the rule in `rules`, named as the kernel names it, and the path in `paths` that calls it. If the answer
 //!    needs no callback and no other runqueue's lock, change only the rule: rules can't suspend.
@@ -37,7 +40,9 @@
 //!    with the ids that the step needs, and its line in `run/step`.
 //! 3. End the step before it with `go` or `call` with the new frame and the new method. Both must stand for the same
 //!    step.
-//! 4. Test it with `--engine frames`, which leaves a frame after each step: the trace must be the same, byte for byte
+//! 4. Add a test to `crates/lab/tests/semantics`, with a scheduler of `tests/sim/semantics`
+//!    (`cargo test -p keel-lab --test semantics`): paths have no tests without an engine.
+//! 5. Test it with `--engine frames`, which leaves a frame after each step: the trace must be the same, byte for byte
 //!    (`cargo run --release -p keel-lab --example same frames`, and the same without `frames`).
 
 use crate::paths::callback::Begun;
@@ -64,8 +69,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Like [`Sim::go`] at the end of a step that costs nothing, makes nobody due and owes no call: then the CPU still
-    /// comes first, as before that step.
+    /// Like [`Sim::go`] at the end of a step that took no time, scheduled no event and has no call to make: then the CPU
+    /// still comes first, as before that step.
     #[inline(always)]
     pub(crate) fn go_straight(&mut self, frame: Frame, step: impl FnOnce(&mut Self)) {
         if self.k.this_cpu().pauses.is_empty() {
@@ -111,23 +116,24 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// May a CPU that has reasons to pause take its next step if it comes first? Not while it waits for a lock.
+    /// Returns whether a CPU that has reasons to pause may take its next step if it comes first. It may not while it
+    /// waits for a lock.
     #[cold]
     #[inline(never)]
     pub(crate) fn may_step(&mut self) -> bool {
         let pauses = &self.cpus.this_cpu.pauses;
         let is_free = !pauses.is_parked();
         if is_free && pauses.takes_turns() {
-            self.wait_for_turns(self.cpus.at_hand());
+            self.wait_for_turns(self.cpus.this_id());
         }
         is_free
     }
 
-    /// Adds the costs of the last step to the running CPU's clock. Is nothing else due before that? Then time has
-    /// come at least as far as it was.
+    /// Adds the costs of the last step to this CPU's clock, then returns whether nothing else is due before that. If
+    /// so, advances the simulation's time to the clock, but never back.
     #[inline(always)]
     pub(crate) fn catches_up(&mut self) -> bool {
-        let (c, now) = (self.cpus.at_hand(), self.now);
+        let (c, now) = (self.cpus.this_id(), self.now);
         let cpu = &mut *self.cpus.this_cpu;
         cpu.settle_costs();
         let comes_first = self.queue.comes_first(c, cpu.clock);
@@ -142,34 +148,34 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn comes_from_queue(&mut self) {
         debug_assert!(self.cpus.this_cpu.spent_ps < 1000, "its clock shows all costs");
-        debug_assert!(self.queue.comes_first(self.cpus.at_hand(), self.cpus.this_cpu.clock));
+        debug_assert!(self.queue.comes_first(self.cpus.this_id(), self.cpus.this_cpu.clock));
         let cpu = &mut *self.cpus.this_cpu;
         cpu.clock = cpu.clock.max(self.now);
         self.now = cpu.clock;
     }
 
-    /// The same in the middle of a path, for a CPU that waits for no lock. If it has to do something else before the
-    /// next step, it returns to its loop.
+    /// Like [`Kernel::comes_next`], but in the middle of a path, for a CPU that waits for no lock. If it has to do
+    /// something else before the next step, it returns to its loop.
     #[inline(always)]
     pub(crate) fn stays_first(&mut self) -> bool {
         (self.cpus.this_cpu.pauses.is_empty() || self.may_go_on()) && self.is_first()
     }
 
-    /// Adds the costs of the last step to the running CPU's clock. Is nothing else due before that?
+    /// Adds the costs of the last step to this CPU's clock, then returns whether nothing else is due before that.
     #[inline(always)]
     fn is_first(&mut self) -> bool {
         let cpu = &mut *self.cpus.this_cpu;
         cpu.settle_costs();
         let clock = cpu.clock;
         debug_assert!(clock >= self.now, "a CPU that takes steps is the one that has come farthest");
-        let is_first = self.queue.comes_first(self.cpus.at_hand(), clock);
+        let is_first = self.queue.comes_first(self.cpus.this_id(), clock);
         if is_first {
             self.now = clock;
         }
         is_first
     }
 
-    /// May a CPU that has reasons to pause go on in the middle of a path?
+    /// Returns whether a CPU that has reasons to pause may go on in the middle of a path.
     #[cold]
     #[inline(never)]
     fn may_go_on(&mut self) -> bool {
@@ -179,7 +185,7 @@ impl Kernel {
         }
         let is_free = !pauses.owes_dequeue();
         if pauses.takes_turns() {
-            self.wait_for_turns(self.cpus.at_hand());
+            self.wait_for_turns(self.cpus.this_id());
             self.cpus.this_cpu.settle_costs();
         }
         is_free

@@ -21,8 +21,8 @@ impl<E: Engine> Sim<E> {
         self.switch_otherwise(c, prev, next);
     }
 
-    /// The same from a task that has left its queue already, for a CPU that has no reason to pause: usually nothing has
-    /// to be charged or called before the switch itself.
+    /// Like `switch` from a task that has left its queue already, for a CPU that has no reason to pause: usually
+    /// nothing has to be charged or called before the switch itself.
     #[inline(always)]
     pub(crate) fn switch_from_left(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         debug_assert!(self.k.has_left_queue(prev) && prev != next && self.k.this_cpu().pauses.is_empty());
@@ -33,7 +33,7 @@ impl<E: Engine> Sim<E> {
         self.call(c, Op::Running, (next, &[next_ea.0]), done, |sim| sim.scheduled_after(c, prev, is_dead));
     }
 
-    /// The same in all other cases: a task that goes on, a CPU that goes idle or was, another class.
+    /// Like `switch_from_left` in all other cases: a task that goes on, a CPU that goes idle or was, another class.
     #[inline(never)]
     fn switch_otherwise(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.charge_rest_of_schedule(c, prev, next);
@@ -135,8 +135,8 @@ impl<E: Engine> Sim<E> {
             args = [t.ea.0];
         }
         if self.k.scx.needs_slow_path {
-            self.k.mirror_spell(self.vm.world(), prev);
-            self.k.mirror_spell(self.vm.world(), next);
+            self.k.mirror_section(self.vm.world(), prev);
+            self.k.mirror_section(self.vm.world(), next);
             if self.k.hooks.traces(Point::SchedSwitch) {
                 return self.switched_traced(c, prev, next);
             }
@@ -183,7 +183,7 @@ impl<E: Engine> Sim<E> {
         self.scheduled_after(c, prev, is_dead);
     }
 
-    /// The same if it is known whether the previous task is dead.
+    /// Like `scheduled` if it is known whether the previous task is dead.
     #[inline(always)]
     fn scheduled_after(&mut self, c: CpuId, prev: TaskId, is_dead: bool) {
         if is_dead {
@@ -196,7 +196,7 @@ impl<E: Engine> Sim<E> {
         self.go_straight(Frame::Unlock { rq: c }, |sim| sim.k.unlock_own_rq(c));
     }
 
-    /// The same if more than the lock is left to settle.
+    /// Like `scheduled_after` if more than the lock is left to settle.
     #[inline(never)]
     fn scheduled_otherwise(&mut self, c: CpuId) {
         if self.k.scx.needs_slow_path && !self.k.this_cpu().to_sync.is_empty() {

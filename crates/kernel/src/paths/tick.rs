@@ -1,4 +1,5 @@
-//! The tick (`task_tick_scx()`) and `sched_yield()` (`yield_task_scx()`).
+//! The tick of all classes (`sched_tick()`, with `task_tick_scx()`) and `sched_yield()` (`yield_task_scx()`). What
+//! the other classes do at a tick is in `rules::fair::slice_end` and `rules::rt::enqueue`.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;

@@ -29,11 +29,11 @@ impl<E: Engine> Sim<E> {
             self.k.forget_dead(entry);
             return self.k.this_cpu().stack.push(Frame::Happen { entry: entry + 1, nth: 0 });
         }
-        self.k.tell_happening(c, member.is_some().then_some(entry));
+        self.k.emit_happening(c, member.is_some().then_some(entry));
         match member {
             None => self.k.done_happening(c, entry),
             Some(Member::Cpu(cpu)) => {
-                self.k.tell_asked(entry, Member::Cpu(cpu));
+                self.k.emit_asked(entry, Member::Cpu(cpu));
                 self.begin_hotplug(c, cpu, entry, nth);
             }
             Some(Member::Task(task)) => {
@@ -41,7 +41,7 @@ impl<E: Engine> Sim<E> {
                 if self.k.is_dead(task) {
                     return self.k.this_cpu().stack.push(next);
                 }
-                self.k.tell_asked(entry, Member::Task(task));
+                self.k.emit_asked(entry, Member::Task(task));
                 let syscall_ns = self.k.machine.costs.syscall_ns;
                 self.k.charge_ns(c, syscall_ns);
                 let rq = self.k.tasks[task].cpu;

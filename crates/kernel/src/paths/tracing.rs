@@ -13,7 +13,6 @@ use crate::state::frame::cgroup::CgroupFrame;
 use crate::state::hooks::{NAMES, Point};
 use crate::state::task::State;
 use keel_abi::bpf::{Ea, Engine, Entry, World};
-use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 /// `TASK_INTERRUPTIBLE` and `TASK_DEAD` of `task_struct.__state`.
@@ -85,7 +84,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Lets the programs that trace this event of a cgroup run next.
-    pub(crate) fn tell_tracers(&mut self, point: Point, number: Number, (task, whole): (TaskId, bool)) {
+    pub(crate) fn queue_tracers(&mut self, point: Point, number: Number, (task, whole): (TaskId, bool)) {
         if self.k.hooks.traces(point) {
             let trace = CgroupFrame::Trace { point, number, task, whole, nth: 0 };
             self.k.this_cpu().stack.push(Frame::Cgroup(trace));
@@ -136,8 +135,7 @@ impl<E: Engine> Sim<E> {
     }
 
     fn begin_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) -> Begun {
-        self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.this_cpu().begins_from(Place::Trace);
+        self.k.begin_program(Place::Trace);
         let progress = self.vm.start(&mut self.k, c, program, args);
         self.progressed(c, progress)
     }

@@ -29,7 +29,7 @@ impl<E: Engine> Sim<E> {
         t.busy = true;
         let (prev, cpu, ea) = (t.wake_cpu, t.cpu, t.ea);
         let is_asked = t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0;
-        self.k.tell_wakes(c, waker, task, flags);
+        self.k.emit_wakes(c, waker, task, flags);
         let touched_ps = self.k.lines.write_task_ps(task, self.k.cpus.holder());
         self.k.charge_ps(c, self.k.machine.costs.wakeup_ns * 1000 + touched_ps);
         if is_asked && self.k.has(Op::SelectCpu) && !self.k.cpus[cpu].bypassing {
@@ -51,15 +51,15 @@ impl<E: Engine> Sim<E> {
             State::Blocked if t.waking => return,
             State::New | State::Blocked => {}
             State::Blocking => {
-                self.k.tell_wakes(c, waker, task, flags);
+                self.k.emit_wakes(c, waker, task, flags);
                 return self.k.task(task).state = State::Runnable;
             }
             State::Runnable | State::Exiting | State::Dead => return,
         }
         let (cpu, leaves) = (t.cpu, t.on_cpu && !t.busy);
-        if leaves && self.k.queues_wakeup(c, task, cpu, flags) {
-            self.k.tell_wakes(c, waker, task, flags);
-            return self.k.queue_wakeup(c, task, cpu, waker);
+        if leaves && self.k.should_queue_wakeup(c, task, cpu, flags) {
+            self.k.emit_wakes(c, waker, task, flags);
+            return self.k.send_wakeup(c, task, cpu, waker);
         }
         self.look_again(c, SPIN_NS, Frame::Wake { task, flags, waker });
     }
@@ -109,7 +109,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::WakeSelected`]: did the scheduler choose a valid CPU that the task may use?
+    /// [`Frame::WakeSelected`]: checks that the scheduler chose a valid CPU that the task may use.
     #[inline(never)]
     pub(crate) fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
@@ -159,14 +159,14 @@ impl<E: Engine> Sim<E> {
             return self.place_widened(c, task, flags, waker);
         }
         let target = self.k.fallback_cpu(task);
-        self.k.tell_placed(c, task, target, Chooser::Fallback);
+        self.k.emit_placed(c, task, target, Chooser::Fallback);
         self.lock_for_wakeup(c, task, target, flags, waker);
     }
 
     #[inline(always)]
     fn lock_for_wakeup(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
-        if target != c && self.k.queues_wakeup(c, task, target, flags) {
-            return self.k.queue_wakeup(c, task, target, waker);
+        if target != c && self.k.should_queue_wakeup(c, task, target, flags) {
+            return self.k.send_wakeup(c, task, target, waker);
         }
         let lock = Frame::WakeLock { task, target, flags, waker };
         self.go(lock, |sim| sim.wake_lock(c, task, target, flags, waker));
@@ -177,9 +177,9 @@ impl<E: Engine> Sim<E> {
     fn place_widened(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         self.k.widen(self.vm.world(), task);
         let target = self.k.fallback_cpu(task);
-        self.k.tell_placed(c, task, target, Chooser::Fallback);
+        self.k.emit_placed(c, task, target, Chooser::Fallback);
         self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
-        self.tell_cpumask(c, task);
+        self.call_set_cpumask(c, task);
     }
 
     /// [`Frame::WakeLock`].
@@ -266,7 +266,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The same, if that had to wait.
+    /// Like `ask_for_woken`, if that had to wait.
     #[inline(never)]
     pub(crate) fn wake_activate_later(
         &mut self,
@@ -318,7 +318,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The same for one of the scheduler's tasks.
+    /// Like `woken` for one of the scheduler's tasks.
     #[inline(always)]
     fn woken_ext(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         let cpu = &self.k.cpus[target];
@@ -332,7 +332,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The same with all that may be to be done.
+    /// Like `woken_ext` with all that may be to be done.
     #[inline(never)]
     fn woken_rarely(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         let class = self.k.wakeup_preempt(c, target, task);
@@ -363,7 +363,7 @@ impl Kernel {
     }
 
     #[inline(always)]
-    fn tell_placed(&mut self, c: CpuId, task: TaskId, chosen: CpuId, by: Chooser) {
+    fn emit_placed(&mut self, c: CpuId, task: TaskId, chosen: CpuId, by: Chooser) {
         let prev = self.tasks[task].wake_cpu;
         let idle = self.cpus[chosen].is_idle();
         self.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen, by, idle });

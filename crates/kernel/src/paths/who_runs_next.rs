@@ -37,18 +37,18 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::Pick`]: is there something of a higher class to run?
+    /// [`Frame::Pick`]: picks the next task. The usual case is a CPU with tasks of sched_ext alone.
     pub(crate) fn pick(&mut self, c: CpuId) {
         let may_continue = self.k.is_queued(self.k.cpus.this_cpu.curr);
         self.pick_knowing(c, may_continue);
     }
 
-    /// The same right after the previous task has left its queue.
+    /// Like `pick` right after the previous task has left its queue.
     pub(crate) fn pick_after_block(&mut self, c: CpuId) {
         self.pick_knowing(c, false);
     }
 
-    /// The same if it is known whether the previous task is still queued.
+    /// Like `pick_after_block` if it is known whether the previous task is still queued.
     #[inline(always)]
     fn pick_knowing(&mut self, c: CpuId, may_continue: bool) {
         let cpu = &mut *self.k.cpus.this_cpu;
@@ -127,7 +127,7 @@ impl<E: Engine> Sim<E> {
     /// A CPU without a task looks for fair ones elsewhere, without its lock.
     #[cold]
     fn searches(&mut self, c: CpuId) -> bool {
-        if self.k.cpus[c].nr_ready() > 0 || !self.k.looks_elsewhere(c) {
+        if self.k.cpus[c].nr_ready() > 0 || !self.k.begin_newidle_search(c) {
             return false;
         }
         self.k
@@ -210,7 +210,8 @@ impl<E: Engine> Sim<E> {
         self.dispatched_otherwise(c, left);
     }
 
-    /// The same if the scheduler has buffered dispatches, the previous task may continue, or there is nothing to run.
+    /// Like `dispatched` if the scheduler has buffered dispatches, the previous task may continue, or there is nothing
+    /// to run.
     #[inline(never)]
     fn dispatched_otherwise(&mut self, c: CpuId, left: u32) {
         if !self.k.flush_dispatch(self.vm.world(), c) {

@@ -10,7 +10,8 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// Has the scheduler, which is exiting, already been disabled for this task, or was it never given the task?
+    /// Returns whether the exiting scheduler no longer has the task, or never had it, so that no callback is made for
+    /// it.
     #[inline(never)]
     pub(crate) fn has_left(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].member == crate::state::task::Member::No
@@ -27,6 +28,13 @@ impl Kernel {
         }
     }
 
+    /// Begins a program that is none of the scheduler's callbacks. `Op::Tick` stands for 'no callback'; `place` says
+    /// what it is.
+    pub(crate) fn begin_program(&mut self, place: Place) {
+        self.begin_callback(Op::Tick, TaskId::IDLE);
+        self.this_cpu().begins_from(place);
+    }
+
     #[inline(always)]
     pub(crate) fn end_callback(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.insn_ps;
@@ -41,7 +49,7 @@ impl Kernel {
         let took = cpu.end_callback(usage, insn_ps);
         self.count_callback(usage, took);
         if self.out.wants(Class::COSTS) {
-            self.tell_callback(c, op, subject, took, usage);
+            self.emit_callback(c, op, subject, took, usage);
         }
     }
 
@@ -72,12 +80,12 @@ impl Kernel {
             self.error(c, format!("{res_spins} bpf_res_spin_lock still held when ops.{op} returns"));
         }
         if self.out.wants(Class::COSTS) {
-            self.tell_callback(c, op, subject, took, usage);
+            self.emit_callback(c, op, subject, took, usage);
         }
     }
 
     #[inline]
-    fn tell_callback(&mut self, c: CpuId, op: Op, task: TaskId, took: Span, usage: Usage) {
+    fn emit_callback(&mut self, c: CpuId, op: Op, task: TaskId, took: Span, usage: Usage) {
         let insns = u32::try_from(usage.insns).unwrap_or(u32::MAX);
         self.tell(Class::COSTS, c, What::Callback { op, task, took, insns });
     }

@@ -29,7 +29,7 @@ impl Kernel {
     }
 
     /// Takes a task away from the scheduler and out of all DSQs. If the scheduler had it, an `ops.dequeue` is pending.
-    pub(crate) fn leave_hands(&mut self, c: CpuId, task: TaskId, deq_flags: u64) {
+    pub(crate) fn take_from_scheduler(&mut self, c: CpuId, task: TaskId, deq_flags: u64) {
         self.take_from_queue(c, task);
         let t = self.task(task);
         t.ops_state = OpsState::None;
@@ -49,7 +49,7 @@ impl Kernel {
             self.reweight_fair(task);
         }
         self.mirror_nice(world, task);
-        self.tell_task(task);
+        self.emit_task(task);
     }
 
     pub(crate) fn give_cpus<W: World>(&mut self, world: &mut W, task: TaskId, cpus: CpuSet) {
@@ -62,7 +62,7 @@ impl Kernel {
             self.refresh_pushable(task);
         }
         self.mirror_cpus(world, task);
-        self.tell_task(task);
+        self.emit_task(task);
     }
 
     /// Charges the task that runs on `rq`, which is locked, up to now (`update_curr_scx()`).
@@ -72,7 +72,7 @@ impl Kernel {
     }
 
     /// Wakes the stopper of `rq` to handle `task` (`stop_one_cpu_nowait()`).
-    pub(crate) fn stop_cpu(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
+    pub(crate) fn wake_stopper(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
         self.send_irq(c, rq, Irq::Stop(task));
     }
 

@@ -33,7 +33,7 @@ impl Kernel {
         c.alive = true;
         c.clock = c.clock.max(now);
         self.idle.set_online(cpu, true);
-        self.show_online(world);
+        self.mirror_online(world);
         self.tell(Class::CORE, cpu, What::Online { target: cpu, up: true });
     }
 
@@ -50,12 +50,12 @@ impl Kernel {
         cpu.fair_server.disarm();
         self.idle.set_online(c, false);
         self.set_idle(world, c, true);
-        self.show_online(world);
+        self.mirror_online(world);
         self.tell(Class::CORE, c, What::Online { target: c, up: false });
     }
 
     /// Writes the mask of online CPUs for BPF, if BPF uses it.
-    fn show_online<W: World>(&mut self, world: &mut W) {
+    fn mirror_online<W: World>(&mut self, world: &mut W) {
         if !self.online_mask.is_null() {
             crate::state::mask::write_mask(world, self.online_mask, self.idle.online_words());
         }
@@ -92,7 +92,7 @@ impl Kernel {
 
     /// Returns whether CPUs have changed since the scheduler's user-space half was created (`check_hotplug_seq()`). If
     /// so, ends the scheduler.
-    pub(crate) fn is_stale(&mut self, c: CpuId) -> bool {
+    pub(crate) fn end_if_stale(&mut self, c: CpuId) -> bool {
         let (expected, actual) = (self.scx.hotplug_seq, self.outside.hotplug.seq);
         let stale = expected != 0 && expected != actual;
         if stale {

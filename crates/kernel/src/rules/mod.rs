@@ -9,13 +9,21 @@
 //! | `select_cpu_dfl` | [`scx::select_cpu_dfl`] |
 //! | which CPU a waking task goes to | [`fair::select_cpu`], [`fair::select_idle_sibling`], [`rt::select_cpu`] |
 //! | wakeup preemption | [`wakeup_preempt`], then [`fair::wakeup_preempt`] or [`rt::wakeup_preempt`] |
+//! | the tick | `paths::tick`; [`fair::slice_end`], [`rt::enqueue`] |
+//! | a task's slice in sched_ext | [`scx::slice`] |
+//! | priority inheritance | `paths::rt::boost` |
+//! | cgroup bandwidth (`cpu.max`) | [`fair::throttle`], [`fair::bandwidth_timer`] |
+//! | load balancing | [`fair::balance`], [`fair::periodic`], [`fair::newidle`] |
 //! | hotplug | [`hotplug`]; its steps are in `paths::hotplug` |
+//! | what a task does next | `tasks`: `take_steps` |
 
 pub(crate) mod callback;
 pub(crate) mod cgroup;
 pub(crate) mod change;
 pub(crate) mod deferrable_timers;
 pub(crate) mod device_interrupts;
+pub(crate) mod emit_acts;
+pub(crate) mod emit_groups;
 pub(crate) mod fair;
 pub(crate) mod frequency;
 pub(crate) mod hotplug;
@@ -32,8 +40,6 @@ pub(crate) mod sessions;
 pub(crate) mod spinners;
 pub(crate) mod starts;
 pub(crate) mod switch_to;
-pub(crate) mod tell_acts;
-pub(crate) mod tell_groups;
 pub(crate) mod timeline;
 pub(crate) mod turns;
 pub(crate) mod wakeup_preempt;

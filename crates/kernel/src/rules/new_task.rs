@@ -110,26 +110,26 @@ impl Kernel {
         self.cgroups.add_task(task, cgroup);
         self.mirror_membership(world, task, cgroup);
         self.mirror_task_group(world, task);
-        self.tell_scheduled(task);
-        self.tell_task(task);
-        self.tell_first_requests(task);
+        self.emit_scheduled(task);
+        self.emit_task(task);
+        self.emit_first_requests(task);
         task
     }
 
     /// Emits a task's description, or an updated one after a change.
-    pub(crate) fn tell_task(&mut self, task: TaskId) {
+    pub(crate) fn emit_task(&mut self, task: TaskId) {
         if self.tasks[task].spec.is_none() {
             return;
         }
         let name = self.full_name(task);
         let t = &self.tasks[task];
         let info = TaskInfo { task, pid: t.pid, name, nice: t.nice, cpus: t.cpus.clone() };
-        self.out.tell_meta(self.now, Meta::Task(info));
-        self.tell_priority(task);
+        self.out.emit_meta(self.now, Meta::Task(info));
+        self.emit_priority(task);
     }
 
     /// Emits a task's priority. Its weight has no meaning if it is in a cgroup or session that has its own weight.
-    pub(crate) fn tell_priority(&mut self, task: TaskId) {
+    pub(crate) fn emit_priority(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         if t.spec.is_none() {
             return;

@@ -21,7 +21,7 @@ impl Kernel {
     }
 
     /// Leaves the outermost section.
-    pub(crate) fn end_spell<W: World>(&mut self, world: &mut W, task: TaskId) {
+    pub(crate) fn end_section<W: World>(&mut self, world: &mut W, task: TaskId) {
         let t = self.task(task);
         t.migration_disabled = 0;
         let cpu = t.cpu;
@@ -31,9 +31,9 @@ impl Kernel {
 
     /// Ends the section of a task that dies within it, so that the task does not keep its CPU from going offline.
     #[cold]
-    pub(crate) fn drop_spell<W: World>(&mut self, world: &mut W, task: TaskId) {
+    pub(crate) fn drop_section<W: World>(&mut self, world: &mut W, task: TaskId) {
         if self.tasks[task].migration_disabled > 0 {
-            self.end_spell(world, task);
+            self.end_section(world, task);
         }
     }
 
@@ -48,7 +48,7 @@ impl Kernel {
 
     /// Writes a task's migration-disabled count for BPF when it gets or loses a CPU.
     #[cold]
-    pub(crate) fn mirror_spell<W: World>(&self, world: &mut W, task: TaskId) {
+    pub(crate) fn mirror_section<W: World>(&self, world: &mut W, task: TaskId) {
         if !task.is_idle() && self.tasks[task].migration_disabled > 0 {
             self.mirror_migration(world, task);
         }

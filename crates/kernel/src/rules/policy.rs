@@ -43,9 +43,9 @@ impl Kernel {
         (t.policy, t.boost) = (to.policy, to.boost);
         t.weight = weight_of(to.policy, t.nice);
         if is_other {
-            self.tell_scheduled(task);
+            self.emit_scheduled(task);
         }
-        self.tell_priority(task);
+        self.emit_priority(task);
         if self.tasks[task].class == SchedClass::Fair {
             self.reweight_fair(task);
         }

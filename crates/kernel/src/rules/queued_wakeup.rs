@@ -8,7 +8,7 @@ use keel_abi::{CpuId, TaskId};
 impl Kernel {
     /// Returns whether the wakeup is queued for `target` (`ttwu_queue_cond()`). For its own tasks, a sched_ext
     /// scheduler has to allow this, because `ops.select_cpu()` may be skipped.
-    pub(crate) fn queues_wakeup(&self, c: CpuId, task: TaskId, target: CpuId, flags: u64) -> bool {
+    pub(crate) fn should_queue_wakeup(&self, c: CpuId, task: TaskId, target: CpuId, flags: u64) -> bool {
         let is_wakeup = flags & wake::TTWU != 0;
         if target == c || !is_wakeup || !self.allows_queued_wakeup(task) {
             return false;

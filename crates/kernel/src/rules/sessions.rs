@@ -78,7 +78,7 @@ impl Kernel {
         let own = self.sessions.pid_of(leader);
         write_signal(world, self.sessions.signal_of(leader), session, own, true);
         self.regroup_process(leader);
-        self.tell_priority(task);
+        self.emit_priority(task);
     }
 
     /// Sets the nice value of the autogroup of the task's session (`proc_sched_autogroup_set_nice()`). Does nothing for

@@ -14,7 +14,7 @@ impl Kernel {
     }
 
     /// Tells a spinning waiter that the state it spins on has changed. Its CPU sees this when the cache line arrives.
-    pub(crate) fn tell_spinner(&mut self, task: TaskId) {
+    pub(crate) fn notify_spinner(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         if !matches!(t.doing, Doing::Spin(_)) || !t.on_cpu {
             return;
@@ -31,9 +31,9 @@ impl Kernel {
 
     /// Tells the waiters that spin for a task's mutexes that the task has lost its CPU: they stop spinning.
     #[cold]
-    pub(crate) fn tell_spinners_of(&mut self, owner: TaskId) {
+    pub(crate) fn notify_spinners_of(&mut self, owner: TaskId) {
         for first in self.objects.mutexes.firsts_behind(owner) {
-            self.tell_spinner(first);
+            self.notify_spinner(first);
         }
     }
 }

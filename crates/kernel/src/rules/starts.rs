@@ -61,24 +61,24 @@ impl Kernel {
         CpuId(cpu.unwrap_or(start) % self.cpus.len() as u32)
     }
 
-    fn tell_member(&mut self, task: TaskId) {
+    fn emit_member(&mut self, task: TaskId) {
         let Some(spec) = self.tasks[task].spec.filter(|_| self.out.wants(Class::ACTS)) else { return };
         let TaskSpec { process, session, kthread, .. } = self.workload.tasks[spec as usize];
-        self.out.tell_meta(self.now, Meta::Member { task, process, session, kthread });
+        self.out.emit_meta(self.now, Meta::Member { task, process, session, kthread });
     }
 
     /// Emits when a task that has just been created was due.
-    pub(crate) fn tell_begins(&mut self, c: CpuId, child: TaskId, start: u32) {
+    pub(crate) fn emit_begins(&mut self, c: CpuId, child: TaskId, start: u32) {
         let at = self.starts.due(start).unwrap_or_default();
         if self.tasks.get(child).is_some() {
-            self.tell_present(c, child, at);
+            self.emit_present(c, child, at);
         }
     }
 
     /// Emits that a task exists, and since when.
-    pub(crate) fn tell_present(&mut self, c: CpuId, task: TaskId, at: Instant) {
-        self.tell_member(task);
-        self.tell_act(c, task, Act::Begins { at });
+    pub(crate) fn emit_present(&mut self, c: CpuId, task: TaskId, at: Instant) {
+        self.emit_member(task);
+        self.emit_act(c, task, Act::Begins { at });
     }
 }
 

@@ -56,8 +56,9 @@ impl Kernel {
         self.tell_switch(c, prev, (why, units), next);
     }
 
-    /// The same, with all that precedes it, from one of the scheduler's tasks that has left its queue to another one.
-    /// Returns where BPF sees that, and whether the one before is dead. Does nothing if there may be more to do.
+    /// Like `switch_to`, with all that precedes it, from one of the scheduler's tasks that has left its queue to
+    /// another one. Returns where BPF sees that, and whether the one before is dead. Does nothing if there may be more
+    /// to do.
     #[inline(always)]
     pub(crate) fn switch_between<W: World>(
         &mut self,
@@ -119,7 +120,7 @@ impl Kernel {
             self.note_rt(c, false);
         }
         if self.spinners > 0 {
-            self.tell_spinners_of(prev);
+            self.notify_spinners_of(prev);
         }
         (why, units)
     }
@@ -160,7 +161,7 @@ impl Kernel {
     #[inline(never)]
     fn note_turn_to_idle(&mut self, c: CpuId, is_idle: bool) {
         self.bus.note(c, !is_idle);
-        self.note_rest(c, is_idle);
+        self.note_idle_time(c, is_idle);
         let cpu = self.this_cpu();
         match is_idle {
             true => cpu.idle.begin(cpu.clock),
@@ -170,7 +171,7 @@ impl Kernel {
 }
 
 impl Task {
-    /// It leaves its CPU: why, and how much it has done since that was last reported?
+    /// Takes it off its CPU. Returns why it leaves, and how much it has done since that was last reported.
     #[inline(always)]
     fn leaves_cpu(&mut self) -> (Why, u32) {
         let why = self.why_leaves();
@@ -179,13 +180,13 @@ impl Task {
         (why, std::mem::take(&mut self.counted))
     }
 
-    /// It gets its CPU.
+    /// Puts it on its CPU.
     #[inline(always)]
     fn gets_cpu(&mut self, at: Instant) {
         self.ops_state = OpsState::None;
         self.on_cpu = true;
         self.exec_start = at;
-        self.runs();
+        self.note_running();
     }
 
     /// Why it leaves the CPU.

@@ -56,7 +56,7 @@ impl Kernel {
     }
 
     /// Emits when the changes that follow were due, or that no more follow, as acts without a task.
-    pub(crate) fn tell_happening(&mut self, c: CpuId, entry: Option<u32>) {
+    pub(crate) fn emit_happening(&mut self, c: CpuId, entry: Option<u32>) {
         if self.out.wants(Class::ACTS) {
             let act = match entry {
                 Some(entry) => Act::Begins { at: self.outside.entries[entry as usize].due },
@@ -67,7 +67,7 @@ impl Kernel {
     }
 
     /// Emits the request of an entry to one of its CPUs or tasks.
-    pub(crate) fn tell_asked(&mut self, entry: u32, member: Member) {
+    pub(crate) fn emit_asked(&mut self, entry: u32, member: Member) {
         let (task, request) = match (member, self.outside.change(entry)) {
             (Member::Cpu(cpu), Change::Online(_)) => (TaskId::IDLE, Request::Online(cpu)),
             (Member::Cpu(cpu), _) => (TaskId::IDLE, Request::Offline(cpu)),
@@ -76,7 +76,7 @@ impl Kernel {
             (Member::Task(task), &Change::Policy { policy, .. }) => (task, Request::Policy(policy)),
             (Member::Task(_), Change::Online(_) | Change::Offline(_)) => return,
         };
-        self.tell_request(task, true, request);
+        self.emit_request(task, true, request);
     }
 
     /// Completes an entry, after everything that it requests has been done.

@@ -1,13 +1,13 @@
-//! Does a task that joins a runqueue preempt the one that runs there (`wakeup_preempt()`, `rq->next_class`)? A task of
-//! a higher class takes the CPU; within one class, the class decides.
+//! Wakeup preemption: whether a task that joins a runqueue preempts the one that runs there (`wakeup_preempt()`,
+//! `rq->next_class`). A task of a higher class takes the CPU; within one class, the class decides.
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// A task has joined `rq`: must the running task yield (`wakeup_preempt()`)? Tasks of sched_ext preempt each other
-    /// only by slices. Returns the task's class.
+    /// Preempts the task that runs on `rq` if `task`, which has joined it, goes first (`wakeup_preempt()`). Tasks of
+    /// sched_ext preempt each other only by slices. Returns the class of `task`.
     #[inline(always)]
     pub(crate) fn wakeup_preempt(&mut self, c: CpuId, rq: CpuId, task: TaskId) -> SchedClass {
         let class = self.tasks[task].class;
@@ -51,7 +51,7 @@ impl Kernel {
         }
     }
 
-    /// Is a task of a class above sched_ext waiting for `c` or running there?
+    /// Returns whether a task of a class above sched_ext waits for `c` or runs there.
     #[inline]
     pub(crate) fn is_wanted_above(&self, c: CpuId) -> bool {
         let cpu = &self.cpus[c];

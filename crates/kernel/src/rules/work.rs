@@ -11,7 +11,7 @@ use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, Instant, Span};
 
 impl Kernel {
-    /// `c` leaves user mode at `at`: how much work has its task done?
+    /// Records how much work the task on `c` has done when `c` leaves user mode at `at`.
     #[inline]
     pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
         let Self { cpus, tasks, counters, .. } = self;
@@ -21,7 +21,7 @@ impl Kernel {
         }
     }
 
-    /// `c` goes back to user mode: when will its task's work be done?
+    /// Sets when the work of the task on `c` will be done, as `c` goes back to user mode.
     #[inline(always)]
     pub(crate) fn start_working(&mut self, c: CpuId) {
         self.set_busy(c);
@@ -61,7 +61,7 @@ impl Kernel {
         }
     }
 
-    /// The same for a CPU that has siblings.
+    /// Like `set_busy` for a CPU that has siblings.
     #[inline(never)]
     fn set_core_busy(&mut self, c: CpuId) {
         let siblings = self.cpus.this_cpu.siblings.clone();

@@ -1,6 +1,6 @@
 //! Boots: creates a kernel at time zero from a machine, a workload and a scheduler's callbacks.
 
-use crate::rules::tell_groups::has_groups_or_policies;
+use crate::rules::emit_groups::has_groups_or_policies;
 use crate::state::bpf::iter::Cursors;
 use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::spin::SpinLocks;
@@ -143,8 +143,8 @@ impl Kernel {
             return Err(SetupError::NoRoomForCgroups(kernel.workload.cgroups.len()));
         }
         kernel.mirror_idle_tasks(world);
-        kernel.tell_start(&scheduler.name, &scheduler.queues, setup.noise);
-        kernel.tell_first_groups();
+        kernel.emit_start(&scheduler.name, &scheduler.queues, setup.noise);
+        kernel.emit_first_groups();
         for c in kernel.machine.topology.iter() {
             kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
             if kernel.turns.is_some() {
@@ -157,19 +157,19 @@ impl Kernel {
         Ok(kernel)
     }
 
-    fn tell_start(&mut self, scheduler: &str, queues: &[(DsqId, String)], noise: Noise) {
+    fn emit_start(&mut self, scheduler: &str, queues: &[(DsqId, String)], noise: Noise) {
         let meta = Meta::Start {
             topology: self.machine.topology.clone(),
             scheduler: scheduler.to_owned(),
             workload: self.workload.name.clone(),
             unit: self.workload.unit.clone(),
         };
-        self.out.tell_meta(Instant::ZERO, meta);
+        self.out.emit_meta(Instant::ZERO, meta);
         if noise != Noise::None {
-            self.out.tell_meta(Instant::ZERO, Meta::Chance { seed: self.seed, noise });
+            self.out.emit_meta(Instant::ZERO, Meta::Chance { seed: self.seed, noise });
         }
         for (id, name) in queues {
-            self.out.tell_meta(Instant::ZERO, Meta::Queue { id: *id, name: name.clone() });
+            self.out.emit_meta(Instant::ZERO, Meta::Queue { id: *id, name: name.clone() });
         }
     }
 }

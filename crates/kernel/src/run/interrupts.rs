@@ -22,14 +22,14 @@ impl<E: Engine> Sim<E> {
                     self.go(wake, |sim| sim.wake(c, task, wake::TTWU, TaskId::IDLE));
                 }
             }
-            Irq::Wakeup { task, waker } => self.queued_wakeup(c, task, waker),
+            Irq::Wakeup { task, waker } => self.complete_wakeup(c, task, waker),
             // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
             Irq::Start(start) if self.k.scx.phase == Phase::Enabling => self.k.waiting_starts.push(start),
             Irq::Start(start) => {
                 let spec = self.k.spec_of_start(start);
                 let child = TaskId(self.k.tasks.len() as u32);
                 self.fork(c, spec, TaskId::IDLE, Birth::Start);
-                self.k.tell_begins(c, child, start);
+                self.k.emit_begins(c, child, start);
             }
             Irq::BpfTimer(timer) => self.k.this_cpu().stack.push(Frame::RunBpfTimer { timer }),
             Irq::Program(program) => self.k.this_cpu().stack.push(Frame::RunProgram { program }),

@@ -39,7 +39,7 @@ pub enum State {
     Detached,
 }
 
-/// Has a CPU left the kernel?
+/// Whether a CPU has left the kernel.
 enum Left {
     NotYet,
     /// Its next event is in the queue.
@@ -171,13 +171,13 @@ impl<E: Engine> Sim<E> {
 
     /// Ends the run now: emits open counts and closes the stream.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
-        self.k.tell_open_work();
-        self.k.tell_open_counts();
+        self.k.emit_open_work();
+        self.k.emit_open_counts();
         self.k.count_bypass();
         if let Some(exit) = self.k.exit.clone() {
-            self.k.out.tell_meta(self.k.now, Meta::SchedulerExit { kind: exit.kind, message: exit.message });
+            self.k.out.emit_meta(self.k.now, Meta::SchedulerExit { kind: exit.kind, message: exit.message });
         }
-        self.k.out.tell_meta(self.k.now, Meta::End);
+        self.k.out.emit_meta(self.k.now, Meta::End);
         self.k.out.flush(sink);
     }
 
@@ -266,7 +266,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// From user mode or idle into the kernel: why, if that is not known?
+    /// Enters the kernel from user mode or idle. Returns the duty that it enters for: `duty`, if that is known.
     #[inline(always)]
     fn enter_kernel(&mut self, c: CpuId, at: Instant, duty: Option<Duty>) -> Option<Duty> {
         let Kernel { cpus, tasks, counters, machine, .. } = &mut self.k;
@@ -322,7 +322,7 @@ impl<E: Engine> Sim<E> {
         Left::NotYet
     }
 
-    /// May `c` take its next step? An `ops.dequeue` that it owes comes before that, and before `duty`.
+    /// Returns whether `c` may take its next step. An `ops.dequeue` that it owes comes before that, and before `duty`.
     #[inline(always)]
     fn takes_step(&mut self, c: CpuId, duty: &mut Option<Duty>) -> bool {
         while !self.k.this_cpu().pauses.is_empty() {
@@ -421,8 +421,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Back to user mode or idle: when is the CPU's next event? A task that is between steps continues its program at
-    /// once, if nothing else comes first.
+    /// Goes back to user mode or idle, and sets the CPU's next event. A task that is between steps continues its program
+    /// at once, if nothing else comes first.
     #[inline(always)]
     fn leave_kernel(&mut self, c: CpuId) -> Left {
         loop {
@@ -446,8 +446,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// May a CPU whose next event comes before every other take it without a turn of the loop? What a turn looks at
-    /// besides events is rare, or soon over.
+    /// Returns whether a CPU whose next event comes before every other may take it without a turn of the loop. What a
+    /// turn checks besides events is rare, or soon over.
     #[inline(always)]
     fn goes_straight(&self) -> bool {
         !self.k.cpus.this_cpu.pauses.returns_to_loop()
@@ -470,7 +470,7 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// The scheduler has exited, or its user-space half has failed, or did so earlier: does the run stop here?
+    /// Returns how the run stops, if the scheduler has exited or its user-space half has failed.
     #[cold]
     fn halt(&self) -> Option<State> {
         match () {
@@ -480,7 +480,7 @@ impl Kernel {
         }
     }
 
-    /// Has the scheduler exited for good, and does the run end with it?
+    /// Returns whether the scheduler has exited for good, so that the run ends with it.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.scx.is_gone() && !self.again.is_awaited()

@@ -18,7 +18,7 @@ impl Kernel {
         let (c, irq) = (t.cpu, Irq::Sleeper(sleeper, t.sleeps));
         let cpu = &self.cpus[c];
         if cpu.in_user && cpu.alive && cpu.pauses.is_empty() && !cpu.errands.has_irq() {
-            return match self.queue.takes_cpu(c, at) {
+            return match self.queue.take_or_set_cpu(c, at) {
                 true => Some((c, Some(Duty::Wake(sleeper)))),
                 false => {
                     self.cpus[c].errands.add_irq(irq);
@@ -40,7 +40,7 @@ impl Kernel {
         let c = self.alive_or_boot(c);
         let cpu = &mut self.cpus[c];
         cpu.errands.add_irq(irq);
-        (cpu.in_user && self.queue.takes_cpu(c, at)).then_some((c, None))
+        (cpu.in_user && self.queue.take_or_set_cpu(c, at)).then_some((c, None))
     }
 
     /// The timer's interrupt on its way to `task` has to wait until the CPU comes first.

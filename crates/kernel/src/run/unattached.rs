@@ -53,7 +53,7 @@ impl<E: Engine> Sim<E> {
         self.k.take_scheduler(scheduler);
         self.k.out.name_scheduler(&scheduler.name);
         for (id, name) in &scheduler.queues {
-            self.k.out.tell_meta(self.k.now, Meta::Queue { id: *id, name: name.clone() });
+            self.k.out.emit_meta(self.k.now, Meta::Queue { id: *id, name: name.clone() });
         }
         self.trace_enabling();
         self.begin_enable();

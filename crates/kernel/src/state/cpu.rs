@@ -75,7 +75,7 @@ pub(crate) enum Irq {
 }
 
 impl Irq {
-    /// Does one of the CPU's own timers cause it? Otherwise another CPU does, by an IPI.
+    /// Returns whether one of the CPU's own timers causes it. Otherwise another CPU does, by an IPI.
     pub(crate) const fn is_timer(self) -> bool {
         match self {
             Self::Wakeup { .. }
@@ -163,7 +163,8 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Does the CPU wait for this work at `at`? Its clock may have been set by something else since, such as a lock.
+    /// Returns whether the CPU waits for this work at `at`. Its clock may have been set by something else since, such as
+    /// a lock.
     pub(crate) fn is_under_way(self, clock: Instant, at: Instant) -> bool {
         self.done_at_ns == clock.as_ns() && self.from_ns <= at.as_ns() && clock > at
     }
@@ -240,7 +241,7 @@ impl Callback {
         call: 0,
     };
 
-    /// Is there none, nor anything that one has left?
+    /// Returns whether there is none, and none has left anything.
     fn is_at_rest(&self) -> bool {
         let Self { in_progress, reply, spin, res_spins, place, .. } = *self;
         !in_progress && reply.is_none() && spin.is_none() && res_spins == 0 && place == Place::Op
@@ -316,7 +317,7 @@ pub(crate) struct RqLock {
 }
 
 impl RqLock {
-    /// Can a CPU have it at once at `at`?
+    /// Returns whether a CPU can have it at once at `at`.
     #[inline(always)]
     pub(crate) fn is_free(&self, at: Instant) -> bool {
         self.holder.is_none() && self.free_at <= at
@@ -537,7 +538,7 @@ impl Cpu {
         callback.call = 0;
     }
 
-    /// The same within the one in progress.
+    /// Like `begin_callback` within the one in progress.
     #[cold]
     #[inline(never)]
     pub(crate) fn nest_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
@@ -615,7 +616,7 @@ impl Cpu {
         Span::from_ns(self.clock.as_ns() - began.as_ns())
     }
 
-    /// Is its idle task on the CPU?
+    /// Returns whether its idle task is on the CPU.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.curr.is_idle()

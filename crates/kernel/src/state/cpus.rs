@@ -50,7 +50,7 @@ impl Cpus {
 
     /// The CPU that runs, or ran last.
     #[inline]
-    pub(crate) fn at_hand(&self) -> CpuId {
+    pub(crate) fn this_id(&self) -> CpuId {
         self.running
     }
 
@@ -67,7 +67,7 @@ impl Cpus {
         &self.this_cpu.holder
     }
 
-    /// Is `cpu` the one that runs?
+    /// Returns whether `cpu` is the one that takes a step.
     pub(crate) fn is_running(&self, cpu: CpuId) -> bool {
         cpu == self.running
     }

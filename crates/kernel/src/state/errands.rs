@@ -27,7 +27,7 @@ pub(crate) struct Errands {
 }
 
 impl Errands {
-    /// Are there none?
+    /// Returns whether there are no errands.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.kinds == 0
@@ -52,7 +52,7 @@ impl Errands {
         self.set(kind::END, on);
     }
 
-    /// Is an interrupt pending?
+    /// Returns whether an interrupt is pending.
     #[inline]
     pub(crate) fn has_irq(&self) -> bool {
         !self.inbox.is_empty()
@@ -77,7 +77,7 @@ impl Errands {
         self.inbox.iter()
     }
 
-    /// Are there kicks to send, which its callbacks have asked for?
+    /// Returns whether there are kicks to send, which its callbacks have asked for.
     #[inline]
     pub(crate) fn has_kick(&self) -> bool {
         self.has(kind::KICK)
@@ -104,7 +104,7 @@ impl Errands {
         kick
     }
 
-    /// Are there queues whose tasks are to be reenqueued once the CPU holds no lock?
+    /// Returns whether there are queues whose tasks are to be reenqueued once the CPU holds no lock.
     pub(crate) fn has_reenqueue(&self) -> bool {
         self.has(kind::REENQUEUE)
     }

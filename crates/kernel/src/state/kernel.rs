@@ -278,7 +278,7 @@ impl Kernel {
         self.send_irq_for(c, target, irq, true);
     }
 
-    /// The same; `is_first` is false if an IPI that covers this is already on its way.
+    /// Like `send_irq`; `is_first` is false if an IPI that covers this is already on its way.
     pub(crate) fn send_irq_for(&mut self, c: CpuId, target: CpuId, irq: Irq, is_first: bool) {
         let costs = &self.machine.costs;
         let (send_ns, ipi_ns) = (costs.ipi_send_ns, if target == c { 0 } else { costs.ipi_ns });
@@ -300,7 +300,7 @@ impl Kernel {
         }
     }
 
-    /// Does the scheduler have this callback?
+    /// Returns whether the scheduler has this callback.
     #[inline]
     pub(crate) fn has(&self, op: Op) -> bool {
         self.scx.entries[op as usize].is_some()
@@ -310,7 +310,7 @@ impl Kernel {
     pub(crate) fn end_scheduler(&mut self, c: CpuId, kind: ExitKind, code: i64, message: String) {
         if self.exit.is_none() {
             self.exit = Some(Box::new(Exit { kind, code, message, cpu: c, at: self.now }));
-            self.tell_cpus_of_end(true);
+            self.post_end(true);
             self.watch_calls();
         }
     }
@@ -324,7 +324,7 @@ impl Kernel {
     }
 
     /// The scheduler has ended, or is being disabled because it has: the first CPU on its way out of the kernel begins.
-    pub(crate) fn tell_cpus_of_end(&mut self, ends: bool) {
+    pub(crate) fn post_end(&mut self, ends: bool) {
         for cpu in self.machine.topology.iter() {
             self.cpus[cpu].errands.set_ends(ends);
         }

@@ -33,7 +33,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Will one more line be kept?
+    /// Returns whether one more line will be kept.
     pub(crate) fn has_room(&self) -> bool {
         self.lines.len() < MOST_LINES
     }

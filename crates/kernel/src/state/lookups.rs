@@ -21,7 +21,7 @@ impl Kernel {
         self.objects.processes.members[task.index()].leader
     }
 
-    /// Is it a kernel thread?
+    /// Returns whether it is a kernel thread.
     pub(crate) fn is_kthread(&self, task: TaskId) -> bool {
         self.tasks[task].spec.is_some_and(|spec| self.workload.tasks[spec as usize].kthread)
     }

@@ -27,7 +27,7 @@ impl Out {
         Self { wants, events: Vec::with_capacity(room), metas: Vec::new(), limit: BATCH }
     }
 
-    /// Is anything listening to events of this class?
+    /// Returns whether anything listens to events of this class.
     #[inline]
     pub(crate) fn wants(&self, class: Class) -> bool {
         self.wants.has(class)
@@ -40,7 +40,7 @@ impl Out {
         }
     }
 
-    pub(crate) fn tell_meta(&mut self, at: Instant, meta: Meta) {
+    pub(crate) fn emit_meta(&mut self, at: Instant, meta: Meta) {
         if self.wants != Class::NONE {
             self.push_meta(at, meta);
         }
@@ -62,7 +62,7 @@ impl Out {
         }
     }
 
-    pub(crate) fn tell_decision(&mut self, at: Instant, policy: Policy) {
+    pub(crate) fn emit_decision(&mut self, at: Instant, policy: Policy) {
         if self.wants.has(Class::POLICY) && self.metas.len() < MOST_DECISIONS {
             self.push_meta(at, Meta::Policy(Box::new(policy)));
         }
@@ -100,7 +100,7 @@ mod tests {
         let policy = Policy::of(Kind::Wakeup, CpuId(0));
         let check = |wants, expected| {
             let mut out = Out::new(wants);
-            (0..MOST_DECISIONS + 9).for_each(|_| out.tell_decision(Instant::ZERO, policy.clone()));
+            (0..MOST_DECISIONS + 9).for_each(|_| out.emit_decision(Instant::ZERO, policy.clone()));
             assert_eq!((out.metas.len(), out.is_full()), (expected, expected > 0), "{wants:?}");
         };
         check(Class::POLICY, MOST_DECISIONS);

@@ -52,7 +52,7 @@ impl Outside {
         &self.entries[entry as usize].happening.change
     }
 
-    /// Does the next entry belong to this one?
+    /// Returns whether the next entry belongs to this one.
     pub(crate) fn has_follower(&self, entry: u32) -> bool {
         self.entries.get(entry as usize + 1).is_some_and(|next| next.happening.follows)
     }

@@ -22,7 +22,7 @@ pub(crate) struct Pauses {
 }
 
 impl Pauses {
-    /// Is there no reason?
+    /// Returns whether the CPU has no reason to pause.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.reasons == 0
@@ -33,7 +33,7 @@ impl Pauses {
         self.reasons & reason != 0
     }
 
-    /// Is it in line for a lock?
+    /// Returns whether it is in line for a lock.
     #[inline]
     pub(crate) fn is_parked(&self) -> bool {
         self.has(reason::PARKED)
@@ -47,7 +47,7 @@ impl Pauses {
         self.reasons &= !reason::PARKED;
     }
 
-    /// Does it owe an `ops.dequeue`? That comes before the next step.
+    /// Returns whether it owes an `ops.dequeue`. That comes before the next step.
     #[inline]
     pub(crate) fn owes_dequeue(&self) -> bool {
         self.has(reason::DEQUEUE)
@@ -66,7 +66,7 @@ impl Pauses {
         next
     }
 
-    /// Do CPUs take turns on an emulator's one thread?
+    /// Returns whether CPUs take turns on an emulator's one thread.
     #[inline]
     pub(crate) fn takes_turns(&self) -> bool {
         self.has(reason::TURNS)
@@ -76,7 +76,7 @@ impl Pauses {
         self.reasons |= reason::TURNS;
     }
 
-    /// Does the run return to its loop after each step?
+    /// Returns whether the run returns to its loop after each step.
     #[inline]
     pub(crate) fn returns_to_loop(&self) -> bool {
         self.has(reason::LOOP)

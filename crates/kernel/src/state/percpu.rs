@@ -57,7 +57,7 @@ impl Kernel {
             return 0;
         }
         if offset < rq::SIZE {
-            self.show_runqueue(w, cpu);
+            self.mirror_runqueue(w, cpu);
         }
         of(self.per_cpu, cpu).offset(offset).0
     }
@@ -67,7 +67,7 @@ impl Kernel {
         if !self.make_parts(w) {
             return Ea::NULL;
         }
-        self.show_runqueue(w, cpu);
+        self.mirror_runqueue(w, cpu);
         of(self.per_cpu, cpu)
     }
 
@@ -84,12 +84,12 @@ impl Kernel {
             w.put(at.offset(rq::CPU_CAPACITY), &self.capacity(cpu).to_le_bytes());
             w.put(at.offset(rq::IDLE), &self.idle_task_ea(cpu).0.to_le_bytes());
         }
-        self.show_domains(w);
+        self.mirror_domains(w);
         true
     }
 
     /// Writes a CPU's runqueue as it is now.
-    fn show_runqueue<W: World>(&self, w: &mut W, cpu: CpuId) {
+    fn mirror_runqueue<W: World>(&self, w: &mut W, cpu: CpuId) {
         let at = of(self.per_cpu, cpu);
         let (rq, clock_ns) = (&self.cpus[cpu], self.cpus[cpu].clock.as_ns());
         w.put(at.offset(rq::NR_RUNNING), &rq.nr_running.to_le_bytes());

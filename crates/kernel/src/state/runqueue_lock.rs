@@ -18,7 +18,7 @@ impl Kernel {
         self.lock_rq_here(c, rq)
     }
 
-    /// The same, inlined into a path that every wakeup takes.
+    /// Like `lock_rq`, inlined into a path that every wakeup takes.
     #[inline(always)]
     pub(crate) fn lock_rq_here(&mut self, c: CpuId, rq: CpuId) -> bool {
         if rq == c { self.lock_own_rq(c) } else { self.lock_other_rq(c, rq) }
@@ -39,7 +39,7 @@ impl Kernel {
         true
     }
 
-    /// The same for the lock of the CPU that takes a step.
+    /// Like `lock_other_rq` for the lock of the CPU that takes a step.
     #[inline(always)]
     pub(crate) fn lock_own_rq(&mut self, c: CpuId) -> bool {
         let me = &*self.cpus.this_cpu;
@@ -135,8 +135,8 @@ impl Kernel {
         }
     }
 
-    /// Does `c` itself have the lock of `rq`? If not, waits for it. If the holder is suspended, its release time is not
-    /// known: then the wait lasts until the moment that the holder has reached, the shortest it can be.
+    /// Returns whether `c` itself has the lock of `rq`. If not, waits for it. If the holder is suspended, its release time
+    /// is not known: then the wait lasts until the moment that the holder has reached, the shortest it can be.
     #[cold]
     #[inline(never)]
     fn has_or_awaits_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
@@ -178,7 +178,7 @@ impl Kernel {
         self.gave_back(c, rq, awaited);
     }
 
-    /// The same for the lock of the CPU that takes a step.
+    /// Like `unlock_rq` for the lock of the CPU that takes a step.
     #[inline(always)]
     pub(crate) fn unlock_own_rq(&mut self, c: CpuId) {
         let me = &mut *self.cpus.this_cpu;

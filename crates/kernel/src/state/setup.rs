@@ -39,7 +39,7 @@ pub struct Scheduler {
     /// The arenas that its callbacks use, if it is a `struct sched_ext_ops_cid`, which refers to CPUs by cids. The
     /// kernel requires exactly one.
     pub arenas: Option<Vec<MapId>>,
-    /// Does it support child schedulers (`.sub_attach`, `.sub_detach`)?
+    /// Whether it supports child schedulers (`.sub_attach`, `.sub_detach`).
     pub wants_subs: bool,
     /// The object's types that it allocates by their BTF number (`bpf_obj_new`): number and size in bytes.
     pub local_types: Vec<(u32, u32)>,

@@ -66,7 +66,7 @@ pub(crate) enum Doing {
 }
 
 impl Doing {
-    /// Is it the task's own work?
+    /// Returns whether it is the task's own work.
     pub(crate) const fn is_work(self) -> bool {
         matches!(self, Self::Work(_) | Self::Until(_))
     }
@@ -90,7 +90,7 @@ impl Urgency {
         self.policy.rt_priority().max(self.boost)
     }
 
-    /// Is it less urgent than a real-time task of this priority?
+    /// Returns whether it is less urgent than a real-time task of this priority.
     pub(crate) fn is_below(self, priority: u8) -> bool {
         self.priority() < priority
     }
@@ -215,12 +215,12 @@ impl Task {
         self.policy.rt_priority().max(self.boost)
     }
 
-    /// Is it on its runqueue? The caller holds that runqueue's lock.
+    /// Returns whether it is on its runqueue. The caller holds that runqueue's lock.
     pub(crate) fn is_on_rq(&self) -> bool {
         matches!(self.state, State::Runnable | State::Blocking | State::Exiting)
     }
 
-    /// May it run on `cpu`?
+    /// Returns whether it may run on `cpu`.
     #[inline]
     pub(crate) fn allows(&self, cpu: CpuId) -> bool {
         self.goes_anywhere || self.cpus.contains(cpu)

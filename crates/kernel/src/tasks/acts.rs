@@ -29,7 +29,7 @@ impl<E: Engine> Sim<E> {
         own.kernel_ps += charged_ps;
         own.has_stepped = true;
         if !ended {
-            self.tell_step(c, task, tasks);
+            self.emit_step(c, task, tasks);
         }
         then
     }
@@ -40,7 +40,7 @@ impl<E: Engine> Sim<E> {
         self.own_step(c, task, |sim| sim.relock(c, mutex));
     }
 
-    /// The same for a task that is about to wait for a mutex with priority inheritance.
+    /// Like `own_relock` for a task that is about to wait for a mutex with priority inheritance.
     pub(crate) fn own_await(&mut self, c: CpuId, mutex: keel_abi::task::ObjectId) {
         let task = self.k.this_cpu().curr;
         self.own_step(c, task, |sim| sim.await_mutex(c, mutex));
@@ -53,10 +53,10 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    fn tell_step(&mut self, c: CpuId, task: TaskId, tasks: usize) {
+    fn emit_step(&mut self, c: CpuId, task: TaskId, tasks: usize) {
         if let Some(request) = self.k.asked.take() {
             let runs_for = matches!(request, Request::RunFor(_));
-            self.k.tell_asks(c, task, request);
+            self.k.emit_asks(c, task, request);
             self.k.task(task).own.runs_for = runs_for;
             return;
         }
@@ -73,17 +73,17 @@ impl<E: Engine> Sim<E> {
             _ => (self.k.cpus.this_cpu.stack.last() == Some(&Frame::Yield)).then_some(Act::Yields),
         };
         match act {
-            Some(act) => self.k.tell_act(c, task, act),
+            Some(act) => self.k.emit_act(c, task, act),
             // Between two spells of work or kernel time the task may lose its CPU: each is emitted separately.
-            None if self.comes_out(task) => self.k.tell_worked(c, task),
+            None if self.comes_out(task) => self.k.emit_worked(c, task),
             None => {}
         }
     }
 
     /// Emits that a task that was created asleep sleeps.
-    pub(super) fn tell_sleep(&mut self, c: CpuId, task: TaskId) {
+    pub(super) fn emit_sleep(&mut self, c: CpuId, task: TaskId) {
         if let Some((until, timer)) = self.k.task(task).sleeps_until.take() {
-            self.k.tell_act(c, task, Act::Sleeps { until, timer });
+            self.k.emit_act(c, task, Act::Sleeps { until, timer });
         }
     }
 

@@ -39,12 +39,12 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn begin_first_sleeps(&mut self, now: Instant) {
         for task in std::mem::take(&mut self.k.asleep_at_boot) {
             let cpu = self.k.tasks[task].cpu;
-            self.k.tell_present(cpu, task, Instant::ZERO);
+            self.k.emit_present(cpu, task, Instant::ZERO);
             match self.next_op(task) {
                 Some(op) => self.begin_recorded_wait(task, cpu, now, op),
                 None => self.begin_sleep(task, cpu, now),
             }
-            self.tell_sleep(cpu, task);
+            self.emit_sleep(cpu, task);
         }
     }
 

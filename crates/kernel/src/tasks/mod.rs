@@ -112,7 +112,7 @@ impl<E: Engine> Sim<E> {
                         self.k.task(task).doing = Doing::Work(work);
                     }
                     if tells {
-                        self.k.tell_worked(c, task);
+                        self.k.emit_worked(c, task);
                     }
                     return Some(Then::Work);
                 }

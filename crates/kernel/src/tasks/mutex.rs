@@ -40,7 +40,7 @@ impl<E: Engine> Sim<E> {
         mutex.enqueue(task, priority);
         self.k.charge_waiting(c, id.0, None);
         self.k.task(task).doing = Doing::Relock(id);
-        self.tell_awaits(c, task, id);
+        self.emit_awaits(c, task, id);
         self.block(c, task)
     }
 
@@ -59,7 +59,7 @@ impl<E: Engine> Sim<E> {
         let mutexes = &mut self.k.objects.mutexes;
         mutexes.get(id).enqueue(task, priority);
         mutexes.ties.entry(task).or_default().awaited = Some(id);
-        first.into_iter().for_each(|first| self.k.tell_spinner(first));
+        first.into_iter().for_each(|first| self.k.notify_spinner(first));
         self.k.this_cpu().stack.push(Frame::Rt(RtFrame::AwaitMutex { mutex: id }));
         let adjust = owner.map(|task| Frame::Rt(RtFrame::Adjust { task, depth: 0 }));
         self.k.this_cpu().stack.extend(adjust);
@@ -71,18 +71,18 @@ impl<E: Engine> Sim<E> {
         let task = self.k.this_cpu().curr;
         let priority = self.k.tasks[task].rt_priority();
         if self.k.objects.mutexes.try_take(task, priority, id) {
-            self.tell_awaits(c, task, id);
+            self.emit_awaits(c, task, id);
             return self.k.this_cpu().stack.push(Frame::Act);
         }
         if self.k.spins_on(task, id) {
             return self.spin(task, id);
         }
         self.k.task(task).doing = Doing::Relock(id);
-        self.tell_awaits(c, task, id);
+        self.emit_awaits(c, task, id);
         self.give_up_cpu(c, task);
     }
 
-    fn tell_awaits(&mut self, c: CpuId, task: TaskId, id: ObjectId) {
+    fn emit_awaits(&mut self, c: CpuId, task: TaskId, id: ObjectId) {
         let owner = self.k.objects.mutexes.owner(id).unwrap_or(TaskId::IDLE);
         self.k.tell(Class::LOCKS, c, What::Awaits { task, mutex: id.0, owner });
     }
@@ -94,7 +94,7 @@ impl<E: Engine> Sim<E> {
             return self.await_mutex(c, id);
         }
         if let Then::GoOn = self.lock_mutex(c, task, id) {
-            self.tell_awaits(c, task, id);
+            self.emit_awaits(c, task, id);
             self.k.this_cpu().stack.push(Frame::Act);
         }
     }
@@ -119,7 +119,7 @@ impl<E: Engine> Sim<E> {
             return;
         }
         let (first, inherits) = (mutex.top(), mutex.inherits);
-        let c = self.k.cpus.at_hand();
+        let c = self.k.cpus.this_id();
         self.k.charge_word(c, id.0);
         if first.is_some() {
             self.k.charge_waking(c, id.0, first.into_iter());

@@ -1,4 +1,5 @@
-//! A task's work is done: what its program does next.
+//! A task continues its program, once its work is done and its CPU has nothing else to do. Which step of its program
+//! comes next is in `take_steps` of this folder's `mod.rs`.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;

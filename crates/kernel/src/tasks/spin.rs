@@ -34,7 +34,7 @@ impl<E: Engine> Sim<E> {
     /// first when it released the mutex is spinning for it or is woken, unless it already has the mutex.
     pub(crate) fn mutex_freed(&mut self, id: ObjectId, first: TaskId, waker: TaskId) {
         if self.k.objects.mutexes.awaits(first, id) {
-            self.k.tell_spinner(first);
+            self.k.notify_spinner(first);
             self.k.this_cpu().stack.push(wake_of(first, waker));
         }
     }

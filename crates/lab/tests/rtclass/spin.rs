@@ -33,7 +33,7 @@ fn leaves(seen: &Run, name: &str) -> Vec<(u64, Why)> {
     })
 }
 
-/// The same, with nearby times rounded to these.
+/// Like `leaves`, with nearby times rounded to these.
 fn check(seen: &Run, name: &str, expected: &[(u64, Why)]) {
     let found = leaves(seen, name);
     let is_near = |(a, b): (&(u64, Why), &(u64, Why))| a.0.abs_diff(b.0) <= 150 && a.1 == b.1;

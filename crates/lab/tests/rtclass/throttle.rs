@@ -40,7 +40,7 @@ fn turns_us(seen: &Run, name: &str) -> Vec<(u64, u64)> {
     seen.starts(name).into_iter().zip(stops).map(|((from, _), to)| (us(from), us(to))).collect()
 }
 
-/// The same, without what ended before the real-time tasks begin.
+/// Like `turns_us`, without what ended before the real-time tasks begin.
 fn served_us(seen: &Run, name: &str) -> Vec<(u64, u64)> {
     turns_us(seen, name).into_iter().filter(|(_, to)| *to > 1000).collect()
 }

@@ -73,7 +73,7 @@ pub(crate) fn check_affinity(scheduler: &str, millis: u64) -> Seen {
     seen
 }
 
-/// The same, for schedulers that may let bound tasks wait.
+/// Like `check_affinity`, for schedulers that may let bound tasks wait.
 pub(crate) fn check_cpus(scheduler: &str, millis: u64) -> Seen {
     let scene = under(scheduler).cpus(96).task(hog("h").instances(100));
     let scene = scene.task(repeat("a", [run(500), sleep(700)]).on([3, 80]).instances(4));
@@ -90,7 +90,7 @@ pub(crate) fn coming_and_going(scheduler: &str, cpus: u32) -> Scene {
     under(scheduler).cpus(cpus).task(some.instances(cpus * 2)).millis(2000)
 }
 
-/// The same, alongside a few that may not move from the last CPU.
+/// Like `coming_and_going`, alongside a few that may not move from the last CPU.
 pub(crate) fn coming_and_going_beside_some_pinned(scheduler: &str, cpus: u32) -> Scene {
     let pinned = repeat("pinned", [run_up_to(5000), sleep(7000)]);
     coming_and_going(scheduler, cpus).task(pinned.on([cpus - 1]).instances(2))
@@ -359,7 +359,7 @@ impl Seen {
         self.assert_nobody_starves_from(Instant::ZERO);
     }
 
-    /// The same for starvation that began at `from` or later.
+    /// Like `assert_nobody_starves` for starvation that began at `from` or later.
     pub(crate) fn assert_nobody_starves_from(&self, from: Instant) {
         let starved =
             self.judgement.findings.iter().filter(|f| f.kind == Kind::Starvation && f.start >= from);

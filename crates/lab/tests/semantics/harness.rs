@@ -332,7 +332,7 @@ impl Run {
         self.busy_ms(self.id(name))
     }
 
-    /// The same for any task.
+    /// Like `cpu_ms` for any task.
     pub(crate) fn busy_ms(&self, task: TaskId) -> u64 {
         let end = self.outcome.end;
         let mut stops = self

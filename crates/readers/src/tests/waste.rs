@@ -99,7 +99,8 @@ fn hogs_that_are_freed_and_left_behind_are_seen() {
     );
 }
 
-/// The same with perf, which starts and stops on one CPU after another. In the middle, all are recorded.
+/// Like `hogs_that_are_freed_and_left_behind_are_seen` with perf, which starts and stops on one CPU after another. In
+/// the middle, all are recorded.
 #[test]
 fn perf_records_them_too() {
     check(

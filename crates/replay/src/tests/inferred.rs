@@ -123,7 +123,7 @@ fn a_timer_that_is_told_is_no_guess() {
     check(Some((Call::SleepUntil, Source::Interrupt)), relative, (0, 0, 3));
 }
 
-/// The same, if the task's acts are not recorded.
+/// Like `a_timer_that_is_told_is_no_guess`, if the task's acts are not recorded.
 #[test]
 fn an_inferred_wait_may_end_with_the_task() {
     let ends = [(60, What::Exit { task: TaskId(1) }), (80, switch(0, Why::Exited, 9))];

@@ -185,7 +185,7 @@ impl Code {
         self.functions.last().map_or(0, |f| f.first_op as usize + f.ops.len())
     }
 
-    /// Does it begin with everything that `other` has, with the same numbers?
+    /// Returns whether it begins with everything that `other` has, with the same numbers.
     pub(crate) fn goes_on_from(&self, other: &Self) -> bool {
         let same_functions = self.functions.iter().zip(&other.functions).all(|(own, other)| {
             (&own.name, own.first_op, own.ops.len()) == (&other.name, other.first_op, other.ops.len())
@@ -203,8 +203,8 @@ impl Code {
             && self.data_bytes.starts_with(&other.data_bytes)
     }
 
-    /// Does an object have as much global data as the one that this was compiled from, and its tasks' structures in the
-    /// same map?
+    /// Returns whether an object has as much global data as the one that this was compiled from, and its tasks' structures
+    /// in the same map.
     pub(crate) fn fits(&self, object: &Object) -> bool {
         let is_there = |(bytes, map): (&Option<u64>, &MapDef)| *bytes <= data_bytes(map);
         self.tasks == tasks_map(object) && self.data_bytes.iter().zip(&object.maps).all(is_there)

@@ -188,7 +188,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Does control never continue to the next operation?
+    /// Returns whether control never continues to the next operation.
     pub(crate) const fn ends(self) -> bool {
         matches!(self, Self::Jump { .. } | Self::Exit)
     }
@@ -211,7 +211,7 @@ pub(crate) const FRAME_BYTES: u64 = 512;
 /// How many frames a callback may nest.
 pub(crate) const MAX_FRAMES: u64 = 8;
 
-/// Is this an access to the function's own frame, which needs no check and costs no transfer?
+/// Returns whether this is an access to the function's own frame, which needs no check and costs no transfer.
 pub(crate) fn in_frame(base: u8, off: i32, size: Size) -> bool {
     base == 10 && off >= -(FRAME_BYTES as i32) && off + size.bytes() as i32 <= 0
 }

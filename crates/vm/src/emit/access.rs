@@ -96,7 +96,7 @@ impl Emitter<'_> {
         self.asm.bind(held);
     }
 
-    /// Is the access certainly within the object's global data?
+    /// Returns whether the access is certainly within the object's global data.
     fn is_within(&self, base: u8, off: i32, size: Size) -> bool {
         self.values.get(usize::from(base)).is_some_and(|&value| self.target.is_within(value, off, size))
     }
@@ -126,7 +126,7 @@ impl Emitter<'_> {
         i32::try_from(8 * lines).ok().map(|bytes| Spot::Fixed(slot, bytes))
     }
 
-    /// The same for a line that a loop begins with.
+    /// Like `fixed_spot` for a line that a loop begins with.
     pub(super) fn look_early(&mut self, line: Line, base: Base, off: i32, access: Access) {
         let place = Spot::Any(base, off);
         self.look(self.fixed_spot(line).unwrap_or(place), place, access);

@@ -21,7 +21,7 @@ impl Emitter<'_> {
         self.asm.to(Code::Jmp_rel32_64, target);
     }
 
-    /// The same if something else has set the flags since.
+    /// Like `jump` if something else has set the flags since.
     fn jump_later(&mut self, target: u32, site: u32) {
         if site != NO_SITE {
             self.asm.mem_imm(Code::Cmp_rm64_imm8, insns(), 0);
@@ -133,7 +133,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Does the immediate fit into 8 bits?
+/// Returns whether the immediate fits into 8 bits.
 pub(super) fn fits(imm: i32) -> bool {
     i8::try_from(imm).is_ok()
 }

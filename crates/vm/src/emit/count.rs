@@ -9,7 +9,7 @@ use super::registers;
 use crate::code::op::{NO_SITE, Op};
 use iced_x86::Code;
 
-/// Is it a jump, but neither one that looks at the count nor a `may_goto`?
+/// Returns whether it is a jump, but neither one that looks at the count nor a `may_goto`.
 pub(super) fn is_forward_jump(op: Op) -> bool {
     matches!(op, Op::Jump { site: NO_SITE, .. } | Op::Branch { site: NO_SITE, .. })
 }

@@ -79,7 +79,7 @@ impl Emitter<'_> {
         divisor
     }
 
-    /// Must a register other than the dividend be preserved?
+    /// Returns whether a register other than the dividend must be preserved.
     fn keeps(&self, reg: u8, dst: u8) -> bool {
         reg != dst && live::has(self.read_later, reg)
     }

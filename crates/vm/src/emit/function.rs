@@ -30,8 +30,8 @@ pub(super) struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Is an access at this offset from a register certainly within the object's global data, or the function's frame?
-    /// Neither is in an arena, whose pages may be unbacked.
+    /// Returns whether an access at this offset from a register is certainly within the object's global data, or the
+    /// function's frame. Neither is in an arena, whose pages may be unbacked.
     pub(super) fn is_within(&self, value: Value, off: i32, size: Size) -> bool {
         let bytes = size.bytes();
         value.is_in_frame(off, bytes) || value.is_within(off, bytes, self.data)
@@ -257,7 +257,7 @@ impl<'a> Emitter<'a> {
         self.asm.reg_mem(Code::Mov_r64_rm64, to, at(A, 8 * i64::from(slot)));
     }
 
-    /// Do jumps lead to an operation?
+    /// Returns whether jumps lead to an operation.
     pub(super) fn is_target(&self, at: usize) -> bool {
         self.targets.get(at).is_some_and(Option::is_some)
     }
@@ -297,7 +297,7 @@ impl<'a> Emitter<'a> {
         into
     }
 
-    /// The same for an operand that is a register.
+    /// Like `read` for an operand that is a register.
     pub(super) fn read_operand(&mut self, operand: Operand, into: Register) -> Result<Register, i32> {
         match operand {
             Operand::Reg(reg) => Ok(self.read(reg, into)),

@@ -45,7 +45,7 @@ impl Line {
         }
     }
 
-    /// Can it belong to a task's structure, given their map?
+    /// Returns whether it can belong to a task's structure, given their map.
     fn may_be_tasks(self, tasks: Option<u32>) -> bool {
         match self {
             Self::Of { .. } => true,
@@ -142,7 +142,7 @@ impl Held {
         Some(Span { root, from, to: from + size.bytes() as i64 })
     }
 
-    /// Was an access certainly made at both ends of this one, or beyond?
+    /// Returns whether accesses were certainly made at both ends of this one, or beyond.
     pub(super) fn reaches(&self, base: u8, off: i32, size: Size) -> bool {
         let Some(span) = self.span(base, off, size) else { return false };
         let holds = |known: &Span| known.root == span.root && known.from <= span.from && span.to <= known.to;

@@ -55,7 +55,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// The same for an iterator that may be elsewhere.
+    /// Like `num_next` for an iterator that may be elsewhere.
     fn num_next_anywhere(&mut self, site: u32) {
         let (iterator, done) = (whole(1), self.asm.label());
         let elsewhere = self.later(move |e| {

@@ -40,7 +40,7 @@ pub(super) fn after(ops: &[Op], live: &[Set], at: usize) -> Set {
     next | op.target().map_or(0, |target| live[target as usize])
 }
 
-/// Is the register among those of a set?
+/// Returns whether the register is among those of a set.
 pub(super) fn has(set: Set, reg: u8) -> bool {
     set & bit(reg) != 0
 }

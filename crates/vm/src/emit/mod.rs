@@ -64,7 +64,7 @@ pub(crate) struct Emitted {
     _buffer: Buffer,
 }
 
-/// Does the host support all emitted instructions?
+/// Returns whether the host supports all emitted instructions.
 pub(crate) fn is_possible() -> bool {
     std::arch::is_x86_feature_detected!("bmi1") && std::arch::is_x86_feature_detected!("bmi2")
 }

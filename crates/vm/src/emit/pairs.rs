@@ -84,7 +84,7 @@ impl Emitter<'_> {
         self.asm.reg_reg(Code::Sub_r64_rm64, whole(dst), DELTA);
     }
 
-    /// Is an address in the frame only for the next call, which knows it?
+    /// Returns whether an address in the frame is only for the next call, which knows it.
     fn feeds_iterator(&self, dst: u8, off: i32) -> bool {
         let is_next = matches!(self.ops.get(self.at + 2), Some(Op::Call { callee: Callee::NumNext, .. }));
         let is_known = Value::Frame(off.into()).is_in_frame(0, NUMBERS_BYTES);

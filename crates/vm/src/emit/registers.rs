@@ -48,7 +48,7 @@ pub(super) fn half(reg: u8) -> Register {
     part(reg, 2)
 }
 
-/// The same part of `B`.
+/// The part of `B` that has this size.
 pub(super) fn part_of_b(size: u8) -> Register {
     [Register::R11L, Register::R11W, Register::R11D, Register::R11][usize::from(size)]
 }

@@ -14,7 +14,7 @@ use iced_x86::Code;
 pub(super) struct Repeats {
     /// For a branch, the one that repeats it.
     by: Vec<Option<u32>>,
-    /// Does an operation repeat a branch?
+    /// Whether an operation repeats a branch.
     repeats: Vec<bool>,
 }
 
@@ -41,7 +41,7 @@ impl Repeats {
         self.by[at]
     }
 
-    /// Does an operation repeat a branch, so that it never jumps?
+    /// Returns whether an operation repeats a branch, so that it never jumps.
     pub(super) fn has(&self, at: usize) -> bool {
         self.repeats[at]
     }

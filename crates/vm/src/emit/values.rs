@@ -47,7 +47,7 @@ pub(super) trait Data {
     fn address(&self, slot: u32) -> Option<(u32, u64)>;
     /// A slot with an address in a map, among those that the context has, and the offset in the map.
     fn slot_in(&self, map: u32) -> Option<(u32, u64)>;
-    /// Does the engine handle `bpf_iter_num_next` itself?
+    /// Returns whether the engine handles `bpf_iter_num_next` itself.
     fn counts(&self) -> bool;
     /// The map whose elements represent tasks' structures, which crowd each other out of caches on some machines.
     fn tasks(&self) -> Option<u32>;
@@ -93,14 +93,14 @@ impl Value {
         }
     }
 
-    /// Is it certainly the address of `bytes` bytes of the function's own frame?
+    /// Returns whether it is certainly the address of `bytes` bytes of the function's own frame.
     pub(super) fn is_in_frame(self, off: i32, bytes: u64) -> bool {
         let Self::Frame(from) = self else { return false };
         let Some(first) = from.checked_add(off.into()) else { return false };
         (-(FRAME_BYTES as i64)..=-(bytes as i64)).contains(&first)
     }
 
-    /// Is an access of `bytes` bytes at this offset certainly within the data?
+    /// Returns whether an access of `bytes` bytes at this offset is certainly within the data.
     pub(super) fn is_within(self, off: i32, bytes: u64, data: &dyn Data) -> bool {
         let Self::Data { map, from, more, .. } = self else { return false };
         let Some(len) = data.bytes(map) else { return false };

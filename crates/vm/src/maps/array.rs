@@ -18,7 +18,7 @@ fn fill(buffer: &mut [u8], contents: &[u8]) {
     }
 }
 
-/// Is it an array of one value that begins at a line and stays in its place?
+/// Returns whether it is an array of one value that begins at a line and stays in its place.
 pub(crate) fn is_one_array(def: &MapDef) -> bool {
     def.kind == kinds::ARRAY && def.max_entries == 1
 }
@@ -33,7 +33,7 @@ pub(super) struct Array {
     cpu_stride: u64,
     /// The number of CPUs with their own values; 1 if they share them.
     cpus: u32,
-    /// Do values contain a lock for updates?
+    /// Whether values contain a lock for updates.
     has_lock: bool,
 }
 

@@ -70,7 +70,7 @@ pub(super) struct Hash {
     /// Each CPU's spare element; empty if values are per CPU.
     spare: Vec<u32>,
     recency: Option<Recency>,
-    /// Do values contain a lock for updates?
+    /// Whether values contain a lock for updates.
     has_lock: bool,
 }
 
@@ -218,7 +218,7 @@ impl Hash {
         (u64::from(slot) == off / self.layout.element_stride).then_some((key, value))
     }
 
-    /// Are these bytes in the element area, but in no key or value that the map holds?
+    /// Returns whether these bytes are in the element area, but in no key or value that the map holds.
     pub(super) fn is_stale(&self, at: Ea, len: u64) -> bool {
         let l = &self.layout;
         let holds = |off: u64, stride: u64, size: u64| {

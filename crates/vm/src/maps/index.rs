@@ -193,7 +193,7 @@ fn slot_of(entry: u64) -> u32 {
     entry as u32 - 1
 }
 
-/// Are the keys the same? The usual sizes need no call.
+/// Returns whether the keys are the same. The usual sizes need no call.
 #[inline]
 fn same(a: &[u8], b: &[u8]) -> bool {
     if let (Some(a), Some(b)) = (a.as_array::<4>(), b.as_array::<4>()) {

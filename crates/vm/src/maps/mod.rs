@@ -120,8 +120,8 @@ impl Maps {
         Ok(Self { maps, handles, most: reserved / HANDLE_STRIDE, cpus })
     }
 
-    /// The same maps with their initial contents, at new places: the old ones are unreachable from now on. Read-only
-    /// global data is placed among the rest.
+    /// The same maps with their initial contents, at new places: the old ones are unreachable from now on.
+    /// Read-only global data is placed among the rest.
     ///
     /// # Errors
     /// As for [`Maps::new`].
@@ -149,7 +149,7 @@ impl Maps {
         Ok(())
     }
 
-    /// Is there an arena among them, for which the region needs a window?
+    /// Returns whether there is an arena among them, for which the region needs a window.
     pub(crate) fn need_window(defs: &[MapDef]) -> bool {
         defs.iter().any(|def| def.kind == kinds::ARENA)
     }
@@ -385,7 +385,7 @@ impl Maps {
         self.arena(map).ok_or(Errno::EINVAL)?.reserve(at, count)
     }
 
-    /// For the checked mode: are these bytes in a map's element area, but in no element that it holds?
+    /// For the checked mode: returns whether these bytes are in a map's element area, but in no element that it holds.
     pub(crate) fn is_stale(&self, at: Ea, len: u64) -> bool {
         self.maps.iter().any(|map| match &map.body {
             Body::Hash(hash) => hash.is_stale(at, len),
@@ -394,7 +394,7 @@ impl Maps {
         })
     }
 
-    /// Can the map be walked? `bpf_for_each_map_elem` takes arrays and hashes only.
+    /// Returns whether the map can be walked. `bpf_for_each_map_elem` takes arrays and hashes only.
     pub fn is_walkable(&self, map: MapId) -> bool {
         matches!(self.body(map), Some(Body::Array(_) | Body::Hash(_)))
     }

@@ -28,7 +28,7 @@ pub(super) fn handle_bytes(defs: &[MapDef]) -> u64 {
     HANDLE_STRIDE * (defs.len() as u64 + added.map_or(0, |added| added.clamp(LEAST_ADDED, MOST_ADDED)))
 }
 
-/// `bpf_map_meta_equal()`, and `array_map_meta_equal()`: is `inner` like the template?
+/// Returns whether `inner` is like the template (`bpf_map_meta_equal()`, and `array_map_meta_equal()`).
 fn is_like(template: &MapDef, inner: &MapDef) -> bool {
     let sizes = |def: &MapDef| (def.kind, def.key_size, def.value_size, def.flags, def.has_lock);
     let counts = matches!(template.kind, kinds::ARRAY | kinds::PERCPU_ARRAY | kinds::PERF_EVENT_ARRAY)

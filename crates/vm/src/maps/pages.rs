@@ -41,7 +41,7 @@ impl FreePages {
         self.by_length.range((count, Reverse(u64::MAX), 0)..).next().map(|&(_, _, first)| first)
     }
 
-    /// `is_range_tree_set()`: are all these pages free?
+    /// Returns whether all these pages are free (`is_range_tree_set()`).
     pub(super) fn are_free(&self, first: u64, count: u64) -> bool {
         let before = self.ranges.range(..=first).next_back();
         before.is_some_and(|(&start, &(len, _))| first + count <= start + len)

@@ -17,7 +17,7 @@ pub(super) struct Plan<'a> {
     pub(super) def: &'a MapDef,
     /// CPUs of the machine.
     pub(super) cpus: u32,
-    /// Does each CPU have its own value?
+    /// Whether each CPU has its own value.
     pub(super) per_cpu: bool,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Ring {
     producer: u64,
     /// The oldest record that had not been submitted or discarded at the last check.
     pending: u64,
-    /// Is a program taking records out?
+    /// Whether a program is taking records out.
     pub(super) draining: bool,
 }
 

@@ -46,7 +46,7 @@ impl Slots {
         self.limit
     }
 
-    /// Is the slot in use?
+    /// Returns whether the slot is in use.
     pub(super) fn is_used(&self, slot: u32) -> bool {
         self.used.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 != 0)
     }

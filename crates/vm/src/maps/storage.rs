@@ -25,7 +25,7 @@ pub(super) struct Storage {
     segments: Vec<u64>,
     stride: u64,
     value_size: u64,
-    /// One bit per owner: does it have a value?
+    /// One bit per owner: whether it has a value.
     present: Vec<u64>,
 }
 
@@ -102,7 +102,7 @@ impl Storage {
         Some(self.segments[segment])
     }
 
-    /// Are these bytes in the value area, but in no owner's value?
+    /// Returns whether these bytes are in the value area, but in no owner's value.
     pub(super) fn is_stale(&self, at: Ea, len: u64) -> bool {
         self.segments.iter().zip(FIRST_LOG..).any(|(&first, log)| {
             let off = at.0.wrapping_sub(first);
@@ -113,7 +113,7 @@ impl Storage {
         })
     }
 
-    /// Is an address among the values?
+    /// Returns whether an address is among the values.
     pub(super) fn holds(&self, at: Ea) -> bool {
         self.segments.iter().zip(FIRST_LOG..).any(|(&first, log)| {
             let index = at.0.wrapping_sub(first) / self.stride;

@@ -55,7 +55,7 @@ impl Heap {
         Self { start, end, spans: Vec::new(), classes: std::array::from_fn(|_| Class::default()) }
     }
 
-    /// Is it still empty?
+    /// Returns whether it is still empty.
     pub(super) fn is_unused(&self) -> bool {
         self.spans.is_empty()
     }

@@ -35,12 +35,12 @@ impl Live {
         self.objects.remove(&off);
     }
 
-    /// Did an object that has ended hold this byte?
+    /// Returns whether an object that has ended held this byte.
     pub(super) fn has_ended(&self, off: u64) -> bool {
         self.ended.range(..=off).next_back().is_some_and(|(&start, &len)| off - start < len)
     }
 
-    /// Do all these bytes belong to one object, which may be written if `write`?
+    /// Returns whether all these bytes belong to one object, which may be written if `write`.
     pub(super) fn covers(&self, off: u64, len: u64, write: bool) -> bool {
         let Some((&start, object)) = self.objects.range(..=off).next_back() else { return false };
         let within = off.checked_add(len).is_some_and(|end| end <= start + object.len);

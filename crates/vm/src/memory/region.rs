@@ -132,7 +132,7 @@ impl Region {
         Self::reserving(capacity, HEAP_END, checked, transfers)
     }
 
-    /// The same with space for an arena between heap and large objects, in addition to `capacity`.
+    /// Like `new` with space for an arena between heap and large objects, in addition to `capacity`.
     ///
     /// # Errors
     /// Fails if the host provides no address space.
@@ -241,7 +241,7 @@ impl Region {
         (len <= end && off <= end - len && self.is_backed(off, len)).then_some(off)
     }
 
-    /// Are none of these bytes in an unbacked page of the arena?
+    /// Returns whether none of these bytes is in an unbacked page of the arena.
     #[inline]
     pub(crate) fn is_backed(&self, off: u64, len: u64) -> bool {
         self.window.as_ref().is_none_or(|window| window.allows(off, len))
@@ -255,7 +255,7 @@ impl Region {
         }
     }
 
-    /// Is it an address in the arena or its guards?
+    /// Returns whether it is an address in the arena or its guards.
     pub(crate) fn is_arena(&self, at: Ea) -> bool {
         self.window.is_some() && Window::covers(at.0.wrapping_sub(BASE))
     }
@@ -330,7 +330,7 @@ impl Region {
         }
     }
 
-    /// The same for four bytes that are written.
+    /// Like `touch_ps` for four bytes that are written.
     #[inline(always)]
     pub(super) fn touch_word_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {
         const BYTES: u64 = 4;
@@ -446,7 +446,7 @@ impl Region {
         self.move_line_ps(self.line_at(off), cpu, write)
     }
 
-    /// The same for a line by its number, in a region without an arena; `None` if it has one.
+    /// Like `take_line_ps` for a line by its number, in a region without an arena; `None` if it has one.
     #[inline]
     pub(crate) fn take_numbered_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> Option<u64> {
         if self.window.is_some() {
@@ -490,7 +490,7 @@ impl Region {
         (before, price)
     }
 
-    /// The same where a profile is kept, or lines crowd each other out of caches.
+    /// Like `move_only_ps` where a profile is kept, or lines crowd each other out of caches.
     #[inline(never)]
     fn move_line_and_tell_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
         let (before, price) = self.move_only_ps(at, cpu, write);

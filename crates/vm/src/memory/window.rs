@@ -23,7 +23,7 @@ const PAGES: u64 = WINDOW_BYTES / PAGE_BYTES;
 /// Which pages of the window are backed: a bit each.
 pub(super) struct Window {
     backed: Box<[u64]>,
-    /// Do its pages belong to a file?
+    /// Whether its pages belong to a file.
     pub(super) is_shared: bool,
 }
 
@@ -32,7 +32,7 @@ impl Window {
         Self { backed: vec![0; (PAGES / 64) as usize].into(), is_shared: false }
     }
 
-    /// May all these bytes of the region be accessed, as far as the window is concerned?
+    /// Returns whether all these bytes of the region may be accessed, as far as the window is concerned.
     #[inline]
     pub(super) fn allows(&self, off: u64, len: u64) -> bool {
         if off >= END || off.saturating_add(len) <= START || len == 0 {
@@ -41,7 +41,7 @@ impl Window {
         self.holds(off, len)
     }
 
-    /// Is the byte at this offset in the window or its guards?
+    /// Returns whether the byte at this offset is in the window or its guards.
     pub(super) const fn covers(off: u64) -> bool {
         off >= START && off < END
     }

@@ -115,7 +115,7 @@ impl Translator<'_> {
         self.b.ins().select(is_zero, by_zero, value)
     }
 
-    /// The same for signed numbers; dividing by -1 negates, so that it can't overflow.
+    /// Like `unsigned_division` for signed numbers; dividing by -1 negates, so that it can't overflow.
     fn signed_division(&mut self, op: Alu, ty: Type, a: Value, b: Value) -> Value {
         let (zero, one) = (self.b.ins().iconst(ty, 0), self.b.ins().iconst(ty, 1));
         let minus_one = self.b.ins().ineg(one);

@@ -95,7 +95,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The same, with the access's value, which is 0 out of bounds.
+    /// Like `join`, with the access's value, which is 0 out of bounds.
     fn join_value(&mut self, place: &Place, value: Value) -> Value {
         let Some(skip) = place.skip else { return value };
         self.b.ins().jump(skip, &[BlockArg::Value(value)]);
@@ -164,7 +164,7 @@ impl Translator<'_> {
         Place { at, off: 0, skip: Some(skip) }
     }
 
-    /// Does the CPU already hold the line at this offset, so that it may read or write it?
+    /// Emits the test whether the CPU already holds the line at this offset, so that it may read or write it.
     fn is_held(&mut self, offset: Value, write: bool) -> Value {
         let fixed = self.fixed();
         let line_log2 = self.number(i64::from(self.target.lines.log2));

@@ -94,7 +94,7 @@ struct Work {
 struct Target {
     /// The machine's cache lines.
     lines: LineForm,
-    /// Does the object have an arena, whose pages may be unbacked?
+    /// Whether the object has an arena, whose pages may be unbacked.
     has_arena: bool,
 }
 

@@ -74,7 +74,7 @@ pub fn run(vm: &mut Vm, host: &mut host::Mock, args: &[u64]) -> Progress {
     run_on(vm, host, CpuId(0), args)
 }
 
-/// The same on any CPU.
+/// Like `run` on any CPU.
 pub fn run_on(vm: &mut Vm, host: &mut host::Mock, cpu: CpuId, args: &[u64]) -> Progress {
     let mut progress = vm.start(host, cpu, Entry(0), args);
     while progress == Progress::Suspended {

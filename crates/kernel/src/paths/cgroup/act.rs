@@ -60,9 +60,9 @@ impl<E: Engine> Sim<E> {
             return self.k.let_cgroup_go(self.vm.world(), number);
         }
         self.k.cgroups.publish(number);
-        self.k.tell_group(number);
+        self.k.emit_group(number);
         self.k.cgroups[number].inited = self.k.cgroups.enabled;
-        self.tell_tracers(Point::CgroupMkdir, number, (TaskId::IDLE, false));
+        self.queue_tracers(Point::CgroupMkdir, number, (TaskId::IDLE, false));
     }
 
     /// `cgroup_rmdir()`. By the time `ops.cgroup_exit` runs (`scx_tg_offline()`), the cgroup can no longer be found.
@@ -76,7 +76,7 @@ impl<E: Engine> Sim<E> {
         self.k.mirror_cgroup_dead(self.vm.world(), number);
         if self.k.hooks.traces(Point::CgroupRmdir) {
             self.then(CgroupFrame::Offline { number, is_told });
-            return self.tell_tracers(Point::CgroupRmdir, number, (TaskId::IDLE, false));
+            return self.queue_tracers(Point::CgroupRmdir, number, (TaskId::IDLE, false));
         }
         self.offline_cgroup(c, number, is_told);
     }

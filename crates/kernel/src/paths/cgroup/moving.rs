@@ -40,12 +40,12 @@ impl<E: Engine> Sim<E> {
         }
         self.push(CgroupFrame::Prepared { task, to, whole, mover });
         match self.k.tells_of_cgroups(Op::CgroupPrepMove) {
-            true => self.tell_move(c, Op::CgroupPrepMove, mover, (was, to)),
+            true => self.emit_move(c, Op::CgroupPrepMove, mover, (was, to)),
             false => self.k.this_cpu().returned = 0,
         }
     }
 
-    fn tell_move(&mut self, c: CpuId, op: Op, task: TaskId, (from, to): (Number, Number)) {
+    fn emit_move(&mut self, c: CpuId, op: Op, task: TaskId, (from, to): (Number, Number)) {
         let (ea, from, to) = (self.k.tasks[task].ea, self.k.cgroups[from].ea, self.k.cgroups[to].ea);
         self.start(c, op, task, &[ea.0, from.0, to.0]);
     }
@@ -69,7 +69,7 @@ impl<E: Engine> Sim<E> {
         };
         self.push(CgroupFrame::Cancel { to, place: place + 1 });
         if self.k.tells_of_cgroups(Op::CgroupCancelMove) {
-            self.tell_move(c, Op::CgroupCancelMove, mover, (was, to));
+            self.emit_move(c, Op::CgroupCancelMove, mover, (was, to));
         }
     }
 
@@ -77,7 +77,7 @@ impl<E: Engine> Sim<E> {
     fn commit_move(&mut self, task: TaskId, to: Number, whole: bool) {
         // Runs after all have moved.
         let leader = if whole { self.k.leader_of(task) } else { task };
-        self.tell_tracers(Point::CgroupAttachTask, to, (leader, whole));
+        self.queue_tracers(Point::CgroupAttachTask, to, (leader, whole));
         for at in 0..self.k.cgroups.moving.len() {
             let (mover, _, to) = self.k.cgroups.moving[at];
             self.k.mirror_membership(self.vm.world(), mover, to);
@@ -154,15 +154,15 @@ impl<E: Engine> Sim<E> {
         self.k.cgroups.move_task(task, to, self.k.tasks[task].cpu_time);
         self.k.mirror_task_group(self.vm.world(), task);
         self.k.regroup_fair(task);
-        self.k.tell_scheduled(task);
-        self.k.tell_priority(task);
+        self.k.emit_scheduled(task);
+        self.k.emit_priority(task);
         if was_on != WasOn::None {
             self.k.task(task).queued = false;
             self.k.mirror_flags(self.vm.world(), task);
             self.push(CgroupFrame::Restore { task, was_on });
         }
         if self.k.tells_of_cgroups(Op::CgroupMove) {
-            self.tell_move(c, Op::CgroupMove, task, (was, to));
+            self.emit_move(c, Op::CgroupMove, task, (was, to));
         }
     }
 

@@ -100,7 +100,7 @@ impl<E: Engine> Sim<E> {
     }
 
     fn end_round(&mut self, c: CpuId, mut round: Round, end: End) {
-        self.k.tell_round(c, &mut round, end);
+        self.k.emit_round(c, &mut round, end);
         let (asker, owner, level) = (round.asker, round.owner, round.level as u32);
         let moved = self.k.conclude(c, round, end);
         match asker {

@@ -1,10 +1,10 @@
 //! The fair class's paths that take another runqueue's lock or call back: load balancing, and group bandwidth periods.
 
+pub(crate) mod active_balance;
 pub(crate) mod balance;
+pub(crate) mod bandwidth_timer;
 pub(crate) mod hrtick;
 pub(crate) mod newidle;
 pub(crate) mod nohz;
-pub(crate) mod period;
 pub(crate) mod periodic;
-pub(crate) mod push;
 pub(crate) mod throttle;

@@ -15,11 +15,11 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn newidle(&mut self, c: CpuId, from: usize) {
         let hierarchy = self.k.hierarchy();
         for (number, level) in hierarchy.levels(c).iter().enumerate().skip(from) {
-            self.k.take_turn(c, Visit::Level);
+            self.k.charge_visit(c, Visit::Level);
             self.k.next_balance_by(c, number);
             let memory = self.k.memory_of(c, number);
             let search = self.k.fair.searches[c.index()];
-            if self.k.fair.rest[c.index()].mean_ns < search.spent_ns + memory.cost_ns {
+            if self.k.fair.idle_times[c.index()].mean_ns < search.spent_ns + memory.cost_ns {
                 break;
             }
             if !level.balances_newidle() {
@@ -64,11 +64,11 @@ impl<E: Engine> Sim<E> {
             return self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Newidled));
         }
         let spent_ns = self.k.fair.searches[c.index()].spent_ns;
-        let rest = &mut self.k.fair.rest[c.index()];
+        let rest = &mut self.k.fair.idle_times[c.index()];
         rest.search_ns = rest.search_ns.max(spent_ns);
         let has_work = self.k.nr_running(c) > 0;
         match has_work {
-            true => self.k.fair.rest[c.index()].is_none(),
+            true => self.k.fair.idle_times[c.index()].cancel(),
             false => self.k.note_newly_idle(c),
         }
         let cpu = self.k.this_cpu();

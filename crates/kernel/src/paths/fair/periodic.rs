@@ -21,7 +21,7 @@ impl<E: Engine> Sim<E> {
 
     /// Runs [`FairFrame::Softirq`] (`sched_balance_softirq()`).
     pub(crate) fn balance_softirq(&mut self, c: CpuId) {
-        self.k.take_turn(c, Visit::Average);
+        self.k.charge_visit(c, Visit::Average);
         self.k.update_queue_load(c);
         self.begin_walk(c, c);
     }
@@ -39,7 +39,7 @@ impl<E: Engine> Sim<E> {
         let hierarchy = self.k.hierarchy();
         let (now, hz) = (self.k.ticks(), u64::from(self.k.machine.hz));
         for (number, level) in hierarchy.levels(cpu).iter().enumerate().skip(from) {
-            self.k.take_turn(c, Visit::Level);
+            self.k.charge_visit(c, Visit::Level);
             let mut forgets = false;
             self.k.remember(cpu, number, |memory| forgets = memory.forget_cost(now, hz));
             let cost_ns = self.k.memory_of(cpu, number).cost_ns;

@@ -34,7 +34,7 @@ impl<E: Engine> Sim<E> {
         self.k.fair.queued -= 1;
         self.k.enter_limbo(task, home);
         self.k.fair.entities[task].is_throttled = true;
-        self.k.tell_throttled(task, home, true);
+        self.k.emit_task_throttled(task, home, true);
         self.k.resched(c, c);
     }
 }

@@ -63,7 +63,7 @@ impl<E: Engine> Sim<E> {
         let first = self.k.objects.mutexes.first_beside(task);
         let next = self.k.objects.mutexes.requeue(task, priority);
         // A waiter that spins may now be the first, or has to sleep.
-        first.into_iter().for_each(|first| self.k.tell_spinner(first));
+        first.into_iter().for_each(|first| self.k.notify_spinner(first));
         let next = match next {
             Some(Next::Owner(task)) => Frame::Rt(RtFrame::Adjust { task, depth: depth + 1 }),
             Some(Next::Wake(task)) => Frame::Wake { task, flags: wake::TTWU, waker: TaskId::IDLE },

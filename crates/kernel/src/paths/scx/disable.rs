@@ -19,7 +19,7 @@ impl<E: Engine> Sim<E> {
     /// cgroup and every task leaves it.
     pub(crate) fn begin_disable(&mut self) {
         self.k.scx.phase = Phase::Disabling;
-        self.k.tell_cpus_of_end(false);
+        self.k.post_end(false);
         self.k.scx.takes = Takes::Nobody;
         let cgroups = Frame::Cgroup(CgroupFrame::Disable { place: 0 });
         self.k.this_cpu().stack.extend([Frame::DisableTask { task: TaskId(0) }, cgroups]);

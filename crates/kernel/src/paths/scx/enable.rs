@@ -69,7 +69,7 @@ impl<E: Engine> Sim<E> {
             self.k.error(c, format!("scx_root_enable() failed (-{})", errno.0));
             return;
         }
-        if self.k.is_stale(c) {
+        if self.k.end_if_stale(c) {
             return;
         }
         self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Enable { place: 0 }));

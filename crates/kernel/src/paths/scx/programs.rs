@@ -10,9 +10,8 @@ use crate::state::cpu::Place;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
 use crate::state::setup::ProgramFailure;
+use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Engine};
-use keel_abi::scx::Op;
-use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// Runs the programs that run before the scheduler is attached, while nothing else happens.
@@ -61,15 +60,13 @@ impl<E: Engine> Sim<E> {
 
     /// Begins a function for user space, with a context in memory.
     pub(crate) fn begin_for_user(&mut self, c: CpuId, function: u64, context: Ea) -> Begun {
-        self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.this_cpu().begins_from(Place::Syscall);
+        self.k.begin_program(Place::Syscall);
         let progress = self.vm.start_function(&mut self.k, c, function, [context.0, 0, 0, 0, 0]);
         self.progressed(c, progress)
     }
 
     fn start_program(&mut self, c: CpuId, program: u32) -> Begun {
-        self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.this_cpu().begins_from(Place::Syscall);
+        self.k.begin_program(Place::Syscall);
         let entry = self.k.programs[program as usize].entry;
         let args = self.k.programs[program as usize].args.clone();
         let progress = self.vm.start(&mut self.k, c, entry, &args);

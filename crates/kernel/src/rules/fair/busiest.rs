@@ -125,7 +125,7 @@ impl Kernel {
                 stats.misfit = stats.misfit.max(self.cpu_load(cpu));
             }
         }
-        self.take_turn(c, Visit::Group);
+        self.charge_visit(c, Visit::Group);
         stats.is_shared_core =
             !is_local && round.idleness != Idleness::Busy && group.is_core() && stats.fair_tasks > 1;
         stats.classify(level.imbalance_pct);

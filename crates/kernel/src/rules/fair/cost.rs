@@ -45,7 +45,7 @@ impl Visit {
 
 impl Kernel {
     /// Charges `c` for one iteration on its own data.
-    pub(crate) fn take_turn(&mut self, c: CpuId, visit: Visit) {
+    pub(crate) fn charge_visit(&mut self, c: CpuId, visit: Visit) {
         let ps = visit.insns() * self.machine.costs.insn_ps;
         self.charge_ps(c, ps);
     }

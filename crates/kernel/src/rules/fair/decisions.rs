@@ -44,7 +44,7 @@ impl Kernel {
     }
 
     /// Emits where `c` has placed a task.
-    pub(super) fn tell_placement(&mut self, c: CpuId, task: TaskId, flags: u64, chosen: CpuId) {
+    pub(super) fn emit_placement(&mut self, c: CpuId, task: TaskId, flags: u64, chosen: CpuId) {
         let Some(considered) = self.fair.considered.take() else { return };
         let kind = if flags & (wake::FORK | wake::EXEC) != 0 { Kind::Fork } else { Kind::Wakeup };
         let policy = Policy {
@@ -53,11 +53,11 @@ impl Kernel {
             outcome: Some(Outcome::Chose),
             ..considered.policy(kind, c)
         };
-        self.out.tell_decision(self.now, policy);
+        self.out.emit_decision(self.now, policy);
     }
 
     /// Emits how a balancing attempt has ended, on `c`.
-    pub(crate) fn tell_round(&mut self, c: CpuId, round: &mut Round, end: End) {
+    pub(crate) fn emit_round(&mut self, c: CpuId, round: &mut Round, end: End) {
         let Some(considered) = round.considered.take() else { return };
         let kind = match round.asker {
             Asker::Newidle => Kind::NewIdle,
@@ -79,6 +79,6 @@ impl Kernel {
             outcome: Some(outcome),
             ..considered.policy(kind, round.owner)
         };
-        self.out.tell_decision(self.now, policy);
+        self.out.emit_decision(self.now, policy);
     }
 }

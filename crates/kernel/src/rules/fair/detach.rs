@@ -1,7 +1,7 @@
 //! Detaches tasks from a busy CPU (`detach_tasks()`, `can_migrate_task()`), the least recently run first.
 
 use crate::rules::fair::cost::Visit;
-use crate::state::fair::rest::MIGRATION_COST;
+use crate::state::fair::idle_time::MIGRATION_COST;
 use crate::state::fair::round::{Idleness, Moves, Round};
 use crate::state::kernel::Kernel;
 use keel_abi::task::Policy;
@@ -37,7 +37,7 @@ impl Kernel {
                 round.needs_pause = true;
                 break;
             }
-            self.take_turn(c, Visit::Task);
+            self.charge_visit(c, Visit::Task);
             let amount = if self.can_move(round, task) { self.amount_of(round, task) } else { None };
             let Some(amount) = amount else {
                 self.touch(task);
@@ -54,7 +54,7 @@ impl Kernel {
     /// Detaches the first task that may move, for active balancing (`detach_one_task()`).
     pub(crate) fn take_one(&mut self, c: CpuId, round: &mut Round) -> bool {
         for task in self.by_last_run(round.from) {
-            self.take_turn(c, Visit::Task);
+            self.charge_visit(c, Visit::Task);
             if self.can_move(round, task) {
                 self.take(c, round, task);
                 return true;

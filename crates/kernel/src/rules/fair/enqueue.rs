@@ -156,7 +156,7 @@ impl Kernel {
                 return;
             }
             if is_there {
-                queue.ran(entities, id, ran.as_ns());
+                queue.charge(entities, id, ran.as_ns());
             }
             let Some(slot) = at.group() else { return };
             self.account(slot, ran);
@@ -181,7 +181,7 @@ impl Kernel {
         if next.is_idle() {
             self.cpus[c].hrtick_at = keel_abi::Instant::NEVER;
             let load = &mut self.fair.loads[c.index()];
-            load.clock.idles(load.queue.avg.is_full());
+            load.clock.go_idle(load.queue.avg.is_full());
         }
     }
 

@@ -27,7 +27,7 @@ impl Kernel {
             number => self.group_of_cgroup(number),
         };
         self.fair.entity(task).group = Some(group);
-        self.tell_limit(task, group);
+        self.emit_limit(task, group);
         group
     }
 

@@ -79,7 +79,7 @@ impl Kernel {
             let at = self.fair.entities[id].queue;
             self.stop_preferring(id);
             let (queue, entities) = self.queue_mut(at);
-            if why == Leaves::Sleeps && queue.stays_asleep(entities, id, tick_ns) {
+            if why == Leaves::Sleeps && queue.try_delay(entities, id, tick_ns) {
                 if id.task().is_some() {
                     self.count_delayed(at);
                     return false;
@@ -184,7 +184,7 @@ impl Kernel {
         let tick_ns = self.tick.as_ns();
         let at = self.fair.entities[id].queue;
         let (queue, entities) = self.queue_mut(at);
-        queue.wakes(entities, id, tick_ns);
+        queue.requeue_delayed(entities, id, tick_ns);
     }
 
     /// Makes a task that runs on its CPU without having been picked the current one of all its queues.

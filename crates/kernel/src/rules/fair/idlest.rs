@@ -104,7 +104,7 @@ impl Kernel {
                 stats.misfit = 0;
             }
         }
-        self.take_turn(c, Visit::Group);
+        self.charge_visit(c, Visit::Group);
         stats.classify(level.imbalance_pct);
         if matches!(stats.kind, GroupClass::FullyBusy | GroupClass::Overloaded) {
             stats.mean = stats.load_for_capacity();
@@ -125,7 +125,7 @@ impl Kernel {
                 return other;
             }
             if self.is_vacant(other) {
-                let since = self.fair.rest[other.index()].since();
+                let since = self.fair.idle_times[other.index()].since();
                 if idle.is_none_or(|(latest, _)| since > latest) {
                     idle = Some((since, other));
                 }

@@ -100,7 +100,7 @@ impl Kernel {
         let [weight, runnable, util] = std::mem::take(&mut load.gone);
         if runnable > 0 && at.group().is_some() {
             let sum = runnable * load.avg.divider() / ONE;
-            load.has_changed(-(sum as i64));
+            load.note_change(-(sum as i64));
         }
         load.avg.take(weight, runnable, util);
         if load.avg.count(now, doing) {
@@ -166,7 +166,7 @@ impl Kernel {
         entity.load.queue = Some(at);
         queue.add(&entity.load.avg, weight);
         if let Some(slot) = at.group() {
-            load.has_changed(entity.load.avg.load_sum as i64);
+            load.note_change(entity.load.avg.load_sum as i64);
             self.contribute(slot);
         }
         self.fair.entities[task] = entity;

@@ -5,6 +5,7 @@
 //! are in `paths::fair`.
 
 pub(crate) mod balance;
+pub(crate) mod bandwidth_timer;
 pub(crate) mod busiest;
 pub(crate) mod capacity;
 pub(crate) mod cost;
@@ -15,15 +16,14 @@ pub(crate) mod enqueue;
 pub(crate) mod groups;
 pub(crate) mod hierarchy;
 pub(crate) mod hrtick;
+pub(crate) mod idle_time;
 pub(crate) mod idlest;
 pub(crate) mod load;
 pub(crate) mod newidle;
 pub(crate) mod nohz;
-pub(crate) mod period;
 pub(crate) mod periodic;
 pub(crate) mod propagate;
 pub(crate) mod regroup;
-pub(crate) mod rest;
 pub(crate) mod select_cpu;
 pub(crate) mod select_idle_sibling;
 pub(crate) mod shares;

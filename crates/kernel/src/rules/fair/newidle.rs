@@ -1,15 +1,15 @@
 //! Decides whether a CPU that runs out of tasks looks for one elsewhere (`sched_balance_newidle()`).
 
 use crate::state::fair::balancing::Search;
-use crate::state::fair::rest::MIGRATION_COST;
+use crate::state::fair::idle_time::MIGRATION_COST;
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
 impl Kernel {
     /// Returns whether it is worthwhile for `c`, which has nothing to run, to look elsewhere. If so, begins the search.
-    pub(crate) fn looks_elsewhere(&mut self, c: CpuId) -> bool {
+    pub(crate) fn begin_newidle_search(&mut self, c: CpuId) -> bool {
         let at = self.cpus.this_cpu.clock;
-        self.fair.rest[c.index()].begins(at);
+        self.fair.idle_times[c.index()].begin(at);
         if !self.cpus[c].online {
             return false;
         }
@@ -18,7 +18,7 @@ impl Kernel {
             return false;
         }
         let cost_ns = self.memory_of(c, 0).cost_ns;
-        if !self.fair.is_overloaded || self.fair.rest[c.index()].mean_ns < cost_ns {
+        if !self.fair.is_overloaded || self.fair.idle_times[c.index()].mean_ns < cost_ns {
             self.next_balance_by(c, 0);
             return false;
         }

@@ -69,7 +69,7 @@ impl Kernel {
         }
         let target = self.fair.nohz.idle.iter().find(|&cpu| cpu != c && self.is_vacant(cpu));
         let Some(target) = target else { return };
-        self.take_turn(c, Visit::Idle);
+        self.charge_visit(c, Visit::Idle);
         let pending = &mut self.fair.nohz.kicks[target.index()];
         let was_kicked = pending.is_any();
         *pending = Kick {
@@ -89,7 +89,7 @@ impl Kernel {
         let now = self.ticks();
         let nohz = &self.fair.nohz;
         let is_due = nohz.has_blocked && now >= nohz.next_blocked;
-        if self.fair.rest[c.index()].mean_ns < SOON_NS || !is_due {
+        if self.fair.idle_times[c.index()].mean_ns < SOON_NS || !is_due {
             return;
         }
         let idle = nohz.idle.clone();

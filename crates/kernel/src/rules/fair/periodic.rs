@@ -1,7 +1,7 @@
 //! Decides when a sched domain is due for periodic balancing.
 
 use crate::state::domains::groups::Hierarchy;
-use crate::state::fair::rest::MIGRATION_COST;
+use crate::state::fair::idle_time::MIGRATION_COST;
 use crate::state::fair::round::Memory;
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
@@ -71,7 +71,7 @@ impl Kernel {
     pub(crate) fn end_walk(&mut self, c: CpuId, cpu: CpuId) {
         let walk = self.fair.walks[c.index()];
         if walk.forgets {
-            self.fair.rest[cpu.index()].search_ns = walk.search_ns.max(MIGRATION_COST.as_ns());
+            self.fair.idle_times[cpu.index()].search_ns = walk.search_ns.max(MIGRATION_COST.as_ns());
         }
         if let Some(next) = walk.next {
             self.fair.next_balance[cpu.index()] = next;

@@ -36,7 +36,7 @@ impl Kernel {
             self.enqueue_fair(task, false);
         }
         if runs {
-            let c = self.cpus.at_hand();
+            let c = self.cpus.this_id();
             self.resched(c, rq);
         }
     }

@@ -14,7 +14,7 @@ impl Kernel {
     pub(crate) fn select_fair(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
         self.begin_decision();
         let chosen = self.place_fair(c, task, prev, flags);
-        self.tell_placement(c, task, flags, chosen);
+        self.emit_placement(c, task, flags, chosen);
         chosen
     }
 
@@ -46,8 +46,8 @@ impl Kernel {
         let (ticks, hz) = (self.ticks(), u64::from(self.machine.hz));
         let curr = self.cpus[c].curr;
         match curr.is_idle() {
-            true => self.fair.idle_wakers[c.index()].wakes(task, ticks, hz),
-            false => self.fair.entity(curr).waker.wakes(task, ticks, hz),
+            true => self.fair.idle_wakers[c.index()].record_wakee(task, ticks, hz),
+            false => self.fair.entity(curr).waker.record_wakee(task, ticks, hz),
         }
     }
 

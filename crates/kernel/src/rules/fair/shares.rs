@@ -26,8 +26,8 @@ impl Kernel {
         let at = self.fair.entities[id].queue;
         self.update_load(at, id);
         self.reweigh_group(id);
-        let c = self.cpus.at_hand();
-        self.take_turn(c, crate::rules::fair::cost::Visit::Average);
+        let c = self.cpus.this_id();
+        self.charge_visit(c, crate::rules::fair::cost::Visit::Average);
     }
 
     /// Sets a group's weight by its load on the CPU (`update_cfs_group()`). A group without load keeps its weight.
@@ -88,7 +88,7 @@ impl Kernel {
         let at = self.fair.entities[id].queue;
         let mut entity = self.fair.entities[id];
         let above = self.load_mut(at);
-        above.has_changed(changed);
+        above.note_change(changed);
         follow(&mut entity.load.avg, entity.weight.unsigned_abs(), &mut above.avg, (&avg, weight), changed);
         self.fair.entities[id].load = entity.load;
     }

@@ -23,7 +23,7 @@ impl Kernel {
                 own.is_some_and(|own| groups.is_within(own, group)) && !self.is_dead(*task)
             };
             for task in self.tasks.ids().filter(is_inside).collect::<Vec<_>>() {
-                self.tell_limit(task, group);
+                self.emit_limit(task, group);
             }
         }
         for slot in self.fair.groups.slots_of(group) {
@@ -57,7 +57,7 @@ impl Kernel {
         let budget = &mut self.fair.groups.all[group.index()].budget;
         let has_time = self.fair.groups.slots[slot.index()].local.refill(budget);
         if !has_time && runs {
-            let c = self.cpus.at_hand();
+            let c = self.cpus.this_id();
             self.resched(c, cpu);
         }
     }
@@ -132,7 +132,7 @@ impl Kernel {
         }
         let cpu_state = &self.cpus[cpu];
         if cpu_state.is_idle() && !cpu_state.fair.is_empty() {
-            let c = self.cpus.at_hand();
+            let c = self.cpus.this_id();
             self.resched(c, cpu);
         }
     }
@@ -151,7 +151,7 @@ impl Kernel {
             self.enter_limbo(task, home);
             return true;
         }
-        self.tell_throttled(task, home, false);
+        self.emit_task_throttled(task, home, false);
         self.fair.entities[task].is_throttled = false;
         false
     }
@@ -179,7 +179,7 @@ impl Kernel {
     }
 
     /// Emits that a task of this queue is throttled or released, with the group that has the limit.
-    pub(crate) fn tell_throttled(&mut self, task: TaskId, at: QueueId, on: bool) {
+    pub(crate) fn emit_task_throttled(&mut self, task: TaskId, at: QueueId, on: bool) {
         let group = self.used_up(at).or_else(|| self.limited(self.fair.entities[task].group?));
         self.emit_throttled(task, group, on);
     }
@@ -198,7 +198,7 @@ impl Kernel {
 
     /// Emits which group's limit applies to a task that has joined a group, so that readers know it before the task is
     /// first throttled.
-    pub(super) fn tell_limit(&mut self, task: TaskId, group: GroupId) {
+    pub(super) fn emit_limit(&mut self, task: TaskId, group: GroupId) {
         if let Some(limited) = self.limited(group) {
             self.emit_throttled(task, Some(limited), false);
         }
@@ -210,7 +210,7 @@ impl Kernel {
             Origin::Cgroup(number) => number.0,
             Origin::Autogroup(_) => 0,
         });
-        let (group, c) = (number, self.cpus.at_hand());
+        let (group, c) = (number, self.cpus.this_id());
         self.tell(Class::CORE, c, What::Throttled { task, on, group });
     }
 

@@ -6,7 +6,7 @@ use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl Kernel {
     /// Returns whether `task` is exempt because it has inherited its priority (`rt_se_boosted()`).
-    fn counts_as_boosted(&self, task: TaskId) -> bool {
+    fn is_exempt_from_throttling(&self, task: TaskId) -> bool {
         let t = &self.tasks[task];
         let spares = self.machine.realtime.throttle.is_some_and(|rule| rule.spares_boosted);
         spares && t.boost > t.policy.rt_priority()
@@ -15,14 +15,14 @@ impl Kernel {
     /// After a real-time task has joined `rq` (`inc_rt_group()`): starts the periods unless they are running.
     #[cold]
     pub(super) fn joins_throttled_class(&mut self, task: TaskId, rq: CpuId) {
-        let boosted = self.counts_as_boosted(task);
+        let boosted = self.is_exempt_from_throttling(task);
         self.cpu(rq).rt.budget.nr_boosted += u32::from(boosted);
         // If CPUs are being replenished right now, this one may already have had its turn.
         self.rt_period.is_needed = true;
         if self.rt_period.ends.is_none()
             && let Some(rule) = self.machine.realtime.throttle
         {
-            self.rt_period.owner = self.cpus.at_hand();
+            self.rt_period.owner = self.cpus.this_id();
             self.end_period_at(self.cpus.this_cpu.clock + rule.period);
         }
     }
@@ -30,7 +30,7 @@ impl Kernel {
     /// When a real-time task leaves `rq`, with the priority that it had there (`dec_rt_group()`).
     #[cold]
     pub(super) fn leaves_throttled_class(&mut self, task: TaskId, rq: CpuId) {
-        let boosted = self.counts_as_boosted(task);
+        let boosted = self.is_exempt_from_throttling(task);
         self.cpu(rq).rt.budget.nr_boosted -= u32::from(boosted);
     }
 

@@ -17,7 +17,7 @@ impl Kernel {
         }
     }
 
-    /// Does `rq` owe moves?
+    /// Returns whether `rq` owes moves.
     #[inline(always)]
     pub(crate) fn owes_moves(&self, rq: CpuId) -> bool {
         !self.cpus[rq].deferred.is_empty()
@@ -62,8 +62,8 @@ impl Kernel {
         self.insert_local(world, c, target, task, enq_flags | enq::CLEAR_OPSS);
     }
 
-    /// May `task` go to `target`'s runqueue (`task_can_run_on_remote_rq()`)? If not, returns an error message, or none
-    /// if the CPU is merely offline.
+    /// Checks that `task` may go to `target`'s runqueue (`task_can_run_on_remote_rq()`). `Err(Some(message))` is an error
+    /// of the scheduler, `Err(None)` a CPU that is offline.
     fn check_move(&self, task: TaskId, target: CpuId) -> Result<(), Option<String>> {
         let t = &self.tasks[task];
         if t.migration_disabled > 0 {
@@ -100,7 +100,7 @@ impl Kernel {
         self.tell(Class::CORE, c, What::Migrate { task, from, to });
     }
 
-    /// The same for a task of runqueue `from` that comes to `c`, which was the last to write it.
+    /// Like `move_task` for a task of runqueue `from` that comes to `c`, which was the last to write it.
     #[inline(always)]
     pub(crate) fn move_here<W: World>(&mut self, world: &mut W, c: CpuId, (task, from): (TaskId, CpuId)) {
         let t = &mut self.tasks[task];

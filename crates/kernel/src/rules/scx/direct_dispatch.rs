@@ -111,7 +111,7 @@ impl Kernel {
 }
 
 impl Scx {
-    /// Is the scheduler asked for such a task, and nothing else to be done before?
+    /// Returns whether the scheduler is asked about such a task, with nothing else to be done before.
     #[inline(always)]
     pub(crate) fn asks_for(&self, t: &Task, cpu: &Cpu) -> bool {
         !self.knows_immed && matches!(self.way_of(t, cpu), Way::Ask)

@@ -37,7 +37,7 @@ impl Kernel {
         }
     }
 
-    /// The same for a queue that has a first task.
+    /// Like `consume` for a queue that has a first task.
     #[inline(never)]
     fn consume_from<W: World>(
         &mut self,
@@ -62,7 +62,7 @@ impl Kernel {
         true
     }
 
-    /// The same where the first task may not run on `c`. Taking the queue's line has cost `lock_ps`.
+    /// Like `consume_from` where the first task may not run on `c`. Taking the queue's line has cost `lock_ps`.
     #[inline(never)]
     fn consume_behind<W: World>(
         &mut self,
@@ -159,7 +159,7 @@ impl Kernel {
     }
 }
 
-/// May a queued task come to `c`, which is online or not?
+/// Returns whether a queued task may come to `c`. `online` says whether `c` is online.
 #[inline]
 fn may_come(task: &Task, c: CpuId, online: bool) -> bool {
     task.cpu == c || online && task.allows(c) && task.migration_disabled == 0

@@ -31,7 +31,7 @@ impl Kernel {
         self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
-    /// Is an insert into a local queue with these flags one at its tail, which concerns no other task?
+    /// Returns whether an insert into a local queue with these flags is one at its tail, which concerns no other task.
     #[inline(always)]
     pub(crate) fn is_simple_insert(&self, enq_flags: u64) -> bool {
         let special = enq::DSQ_PRIQ | enq::IMMED | enq::HEAD | enq::PREEMPT;
@@ -97,7 +97,7 @@ impl Kernel {
         }
     }
 
-    /// The same for one of the scheduler's own queues.
+    /// Like `insert` for one of the scheduler's own queues.
     #[inline(never)]
     fn insert_own<W: World>(
         &mut self,
@@ -127,7 +127,7 @@ impl Kernel {
         self.tell(Class::PLACES, c, What::Queued { task, dsq: id, len });
     }
 
-    /// The same for a local queue or a global one, which are never ordered by vtime.
+    /// Like `insert_own` for a local queue or a global one, which are never ordered by vtime.
     #[inline(never)]
     fn insert_built_in<W: World>(
         &mut self,
@@ -244,7 +244,7 @@ impl Kernel {
         self.note_left((queue, shown), (task, waits), rq);
     }
 
-    /// The same for a queue that is known to show this, and a task that is known to wait or run.
+    /// Like `left_queue` for a queue that is known to show this, and a task that is known to wait or run.
     #[inline(always)]
     pub(crate) fn note_left(
         &mut self,
@@ -269,7 +269,7 @@ impl Kernel {
     }
 }
 
-/// Does a task with these flags go to the head of its queue?
+/// Returns whether a task with these flags goes to the head of its queue.
 #[inline]
 const fn is_at_head(enq_flags: u64) -> bool {
     enq_flags & (enq::HEAD | enq::PREEMPT) != 0

@@ -33,7 +33,7 @@ impl Kernel {
         self.hold_queue_at_hand(c, queue, (line_ps, work_ps));
     }
 
-    /// The same after the queue's line was taken, which cost `line_ps`.
+    /// Like `hold_queue` after the queue's line was taken, which cost `line_ps`.
     #[inline(always)]
     pub(crate) fn hold_queue_at_hand(&mut self, c: CpuId, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
         match self.queues.kind(queue) {
@@ -49,7 +49,7 @@ impl Kernel {
         self.pass_queue_lock(c, queue, (line_ps, work_ps));
     }
 
-    /// The same after the queue's line was taken, which cost `line_ps`.
+    /// Like `hold_own_queue` after the queue's line was taken, which cost `line_ps`.
     #[inline(always)]
     pub(crate) fn pass_queue_lock(&mut self, c: CpuId, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
         let now = self.moment();
@@ -119,7 +119,7 @@ impl Kernel {
     #[inline(never)]
     fn note_queue_released(&mut self, queue: QueueId) {
         let dsq = self.queues.table.queue(queue).id();
-        self.sync_released(self.cpus.at_hand(), Sync::Queue(dsq));
+        self.sync_released(self.cpus.this_id(), Sync::Queue(dsq));
     }
 
     /// Takes `task` out of `queue` (`task_unlink_from_dsq()`). Returns what the lines cost that this touches: the task
@@ -140,8 +140,8 @@ impl Kernel {
         ps
     }
 
-    /// The same for the first task of `queue`, which the CPU reads before that. The caller clears the task's own note of its
-    /// queue. Also returns what the queue shows then.
+    /// Like `unlink_ps` for the first task of `queue`, which the CPU reads before that. The caller clears the task's
+    /// own note of its queue. Also returns what the queue shows then.
     #[inline(always)]
     pub(crate) fn unlink_first_ps(&mut self, queue: QueueId, first: TaskId) -> (u64, (DsqId, u32)) {
         let mut ps = self.lines.read_and_write_task_ps(first, self.cpus.holder());
@@ -153,7 +153,7 @@ impl Kernel {
         (ps, dsq.shown())
     }
 
-    /// The same, charged, with all that follows.
+    /// Like `unlink_first_ps`, charged, with all that follows.
     pub(crate) fn unlink(&mut self, c: CpuId, queue: QueueId, task: TaskId) {
         let ps = self.unlink_ps(queue, task);
         self.charge_ps(c, ps);

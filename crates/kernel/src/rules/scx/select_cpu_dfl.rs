@@ -1,7 +1,8 @@
 //! `select_cpu_dfl`: which CPU the kernel itself chooses for a waking task, and what else its idle tracking decides
 //! (`kernel/sched/ext/idle.c`).
 //!
-//! [`crate::state::idle`] has the masks and searches them; the masks as BPF sees them are written here.
+//! This prepares the search and charges its cost. The order of the search (the waker's CPU, a whole core, a single CPU,
+//! near ones first) is in [`crate::state::idle::select`], beside the masks. The masks as BPF sees them are written here.
 
 use crate::state::cpu::{Cpu, after_ps};
 use crate::state::idle::{IdleMask, SelectCpu, Touched, has};
@@ -22,7 +23,7 @@ impl Kernel {
         }
         self.idle.set_idle(c, idle);
         self.charge_idle(world, c);
-        self.show_idle(world);
+        self.mirror_idle(world);
     }
 
     /// Charges `c` for the lines of the idle masks that it has just read and written.
@@ -113,7 +114,7 @@ impl Kernel {
 
     /// Writes the masks to where BPF reads them, if it does.
     #[inline(always)]
-    pub(crate) fn show_idle<W: World>(&self, world: &mut W) {
+    pub(crate) fn mirror_idle<W: World>(&self, world: &mut W) {
         if self.scx.idle_masks.is_some() || !self.scx.node_idle_masks.is_empty() {
             self.write_idle(world);
         }
@@ -132,8 +133,8 @@ impl Kernel {
         }
     }
 
-    /// Is it certain that no CPU is idle for `task`? Then that is charged for: it tries to claim the last CPU, and then
-    /// searches. `is_asked` is false if the caller's own set is without the last CPU.
+    /// Returns whether certainly no CPU is idle for `task`. If so, charges for the attempt to claim the last CPU and for the
+    /// search. `is_asked` is false if the caller's own set is without the last CPU.
     #[inline(always)]
     pub(crate) fn finds_no_idle(
         &mut self,
@@ -169,7 +170,7 @@ impl Kernel {
         self.select_cpu(world, c, task, prev, flags, (None, 0))
     }
 
-    /// The same, restricted to `allowed`, with `SCX_PICK_IDLE_*` in `pick`.
+    /// Like `select_cpu_dfl`, restricted to `allowed`, with `SCX_PICK_IDLE_*` in `pick`.
     pub(crate) fn select_cpu<W: World>(
         &mut self,
         world: &mut W,
@@ -236,22 +237,22 @@ impl Kernel {
         chosen
     }
 
-    /// Is the local queue of `c`, a waker's CPU, empty, and is the waker exiting?
+    /// Returns whether the local queue of `c`, a waker's CPU, is empty, and whether the waker is exiting.
     fn waker_state(&self, c: CpuId) -> (bool, bool) {
         let curr = self.cpus.this_cpu.curr;
         let exits = !curr.is_idle() && self.tasks[curr].state == State::Exiting;
         (self.queues.table.queue(self.queues.local(c)).is_empty(), exits)
     }
 
-    /// May `task` use `cpu` now (`is_cpu_allowed()`)? A migration-disabled section lasts until its end, even if the CPU
-    /// is about to go offline.
+    /// Returns whether `task` may use `cpu` now (`is_cpu_allowed()`). A migration-disabled section lasts until its end,
+    /// even if the CPU is about to go offline.
     #[inline(always)]
     pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
         self.tasks[task].may_use(cpu, &self.cpus[cpu])
     }
 
-    /// Has `cpu` gone offline since it was chosen for `task`? Not if `c` already has the runqueue's lock: then it was
-    /// in time.
+    /// Returns whether `cpu` has gone offline since it was chosen for `task`. It hasn't if `c` already has the runqueue's
+    /// lock.
     #[inline(always)]
     pub(crate) fn is_leaving(&self, c: CpuId, task: TaskId, cpu: CpuId) -> bool {
         !self.cpus[cpu].online && self.left_early(c, task, cpu)

@@ -48,7 +48,7 @@ impl Kernel {
         self.charge_running(world, curr, at);
     }
 
-    /// The same for a task that runs on any CPU.
+    /// Like `update_curr` for a task that runs on any CPU.
     #[inline(always)]
     pub(crate) fn charge_running<W: World>(&mut self, world: &mut W, curr: TaskId, at: Instant) {
         if curr.is_idle() {

@@ -24,7 +24,7 @@ impl Kernel {
 impl crate::state::task::Task {
     /// Resets the waiting time of a task that runs (`clr_task_runnable()`).
     #[inline]
-    pub(crate) fn runs(&mut self) {
+    pub(crate) fn note_running(&mut self) {
         self.watched = false;
         self.reset_runnable_at = true;
     }

@@ -23,7 +23,7 @@ impl Kernel {
         self.first_local(c)
     }
 
-    /// The same after `ops.dispatch`, which may have given the previous task more time.
+    /// Like `next_ext` after `ops.dispatch`, which may have given the previous task more time.
     #[inline(always)]
     pub(crate) fn next_at_hand<W: World>(&self, world: &W, c: CpuId) -> Option<TaskId> {
         let prev = self.cpus.this_cpu.curr;
@@ -55,8 +55,8 @@ impl Kernel {
         self.queues.table.queue(self.queues.local(c)).first_of_list()
     }
 
-    /// Does the previous task continue if there is no other? Not if the scheduler wants to be asked even then
-    /// (`SCX_OPS_ENQ_LAST`).
+    /// Returns whether the previous task continues if there is no other. It doesn't if the scheduler wants to be asked
+    /// even then (`SCX_OPS_ENQ_LAST`).
     #[inline]
     pub(crate) fn keeps_last(&self) -> bool {
         let cpu = &self.cpus.this_cpu;
@@ -64,7 +64,7 @@ impl Kernel {
         self.is_queued(cpu.curr) && !asks
     }
 
-    /// Is it one of the scheduler's tasks that has left its queue, to sleep or to die?
+    /// Returns whether it is one of the scheduler's tasks that has left its queue, to sleep or to exit.
     #[inline(always)]
     pub(crate) fn has_left_queue(&self, task: TaskId) -> bool {
         !task.is_idle() && {
@@ -73,7 +73,7 @@ impl Kernel {
         }
     }
 
-    /// Does sched_ext have the task as a runnable one?
+    /// Returns whether sched_ext has the task as a runnable one.
     #[inline]
     pub(crate) fn is_queued(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].queued

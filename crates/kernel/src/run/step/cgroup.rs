@@ -18,17 +18,17 @@ impl<E: Engine> Sim<E> {
             CgroupFrame::Removed { number } => self.removed_cgroup(number),
             CgroupFrame::Weighed { number, weight } => {
                 self.k.cgroups[number].weight = weight;
-                self.k.tell_group(number);
+                self.k.emit_group(number);
                 self.k.cgroup_changed_fair(number, false);
             }
             CgroupFrame::Idled { number, idle } => {
                 self.k.cgroups[number].idle = idle;
-                self.k.tell_group(number);
+                self.k.emit_group(number);
                 self.k.cgroup_changed_fair(number, false);
             }
             CgroupFrame::Limited { number, task, step } => {
                 self.k.cgroups[number].bandwidth = self.k.bandwidth_of_step(task, step);
-                self.k.tell_group(number);
+                self.k.emit_group(number);
                 self.k.cgroup_changed_fair(number, true);
             }
             CgroupFrame::Prepare { task, to, whole, from } => self.prepare_move(c, task, to, whole, from),

@@ -35,7 +35,7 @@ impl<E: Engine> Sim<E> {
             Frame::Unlock { rq } => self.k.unlock_rq(c, rq),
             Frame::Wake { task, flags, waker } => self.wake(c, task, flags, waker),
             Frame::WakeSelected { task, flags, waker } => self.wake_selected(c, task, flags, waker),
-            Frame::QueuedWakeup { task, waker } => self.queued_wakeup(c, task, waker),
+            Frame::QueuedWakeup { task, waker } => self.complete_wakeup(c, task, waker),
             Frame::WakeLock { task, target, flags, waker } => self.wake_lock(c, task, target, flags, waker),
             Frame::WakeActivate { task, target, flags, waker } => {
                 self.wake_activate_later(c, task, target, flags, waker)
@@ -93,7 +93,7 @@ impl<E: Engine> Sim<E> {
             Frame::ChangeCpus { task, step } => self.change_cpus(c, task, step),
             Frame::Pin { task, is_pinned } => self.pin(c, task, is_pinned),
             Frame::Pinned { task, is_pinned } => self.pinned(c, task, is_pinned),
-            Frame::SpellOver { task } => self.spell_over(c, task),
+            Frame::SectionOver { task } => self.section_over(c, task),
             Frame::SetPolicy { task, step } => self.set_policy(c, task, step),
             Frame::PolicyQuiesce { task, to } => self.policy_quiesce(c, task, to),
             Frame::PolicyDisable { task, to } => self.policy_disable(c, task, to),
@@ -124,7 +124,7 @@ impl<E: Engine> Sim<E> {
             Frame::Die => self.die(c),
             Frame::Relock { mutex } => self.own_relock(c, mutex),
             Frame::RunBpfTimer { timer } => self.run_bpf_timer(c, timer),
-            Frame::BpfTimerDone { timer } => self.k.timers.ran(timer),
+            Frame::BpfTimerDone { timer } => self.k.timers.end_callback(timer),
             Frame::RunProgram { program } => self.run_program(c, program),
             Frame::ProgramDone { program } => self.program_done(c, program),
             Frame::CompanionRan { number } => self.companion_ran(c, number),

@@ -30,7 +30,7 @@ pub(super) enum From {
 }
 
 impl From {
-    /// May the function be called from here? `op` matters only in a callback.
+    /// Returns whether the function may be called from here. `op` matters only in a callback.
     fn allows(self, op: Op, place: Place) -> bool {
         let is_op = place == Place::Op;
         if place == Place::Trace {
@@ -299,7 +299,7 @@ pub fn served() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|f| f.name())
 }
 
-/// The same, and whether each is a helper.
+/// All functions that are served, and whether each is a helper.
 pub(crate) fn functions() -> impl Iterator<Item = (&'static str, bool)> {
     ALL.iter().map(|f| (f.name(), f.is_helper()))
 }
@@ -354,7 +354,7 @@ impl Terms {
         }
     }
 
-    /// Does it take CPU numbers and have a counterpart for cids?
+    /// Returns whether it takes CPU numbers and has a counterpart for cids.
     pub(crate) fn is_for_cpus(&self) -> bool {
         self.f.is_for_cpus()
     }
@@ -377,7 +377,7 @@ impl Terms {
         }
     }
 
-    /// May the scheduler's own callback call it?
+    /// Returns whether the scheduler's own callback may call it.
     #[inline]
     pub(crate) fn allows_callback(&self, op: Op) -> bool {
         self.allowed >> op as u32 & 1 != 0
@@ -396,7 +396,7 @@ impl Terms {
 }
 
 impl F {
-    /// Does it take a resilient lock?
+    /// Returns whether it takes a resilient lock.
     #[inline]
     pub(crate) fn is_res_spin_lock(self) -> bool {
         matches!(self, Self::ResSpinLock | Self::ResSpinLockIrq)
@@ -432,9 +432,9 @@ impl F {
         )
     }
 
-    /// Can other CPUs observe when it is served? A call that concerns only the caller's own CPU, its own task or
-    /// nothing at all is served at the moment that the callback has reached. An insert concerns only the caller except
-    /// in `ops.dispatch`, which may name any task.
+    /// Returns whether other CPUs can observe when a call of it is served. A call that concerns only the caller's own CPU,
+    /// its own task or nothing at all is served at the moment that the callback has reached. An insert concerns only the
+    /// caller except in `ops.dispatch`, which may name any task.
     fn is_boundary(self, op: Op) -> bool {
         if op == Op::Dispatch
             && matches!(

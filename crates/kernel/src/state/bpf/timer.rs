@@ -32,7 +32,7 @@ impl Timers {
         self.0.iter_mut().enumerate().find(|(_, t)| t.at == at).map(|(i, t)| (i as u32, t))
     }
 
-    /// Does this map have timers?
+    /// Returns whether this map has timers.
     pub(crate) fn are_in(&self, map: Ea) -> bool {
         self.0.iter().any(|t| t.map == map && !t.at.is_null())
     }
@@ -72,7 +72,7 @@ impl Timers {
     }
 
     /// The timer's function has returned.
-    pub(crate) fn ran(&mut self, timer: u32) {
+    pub(crate) fn end_callback(&mut self, timer: u32) {
         self.0[timer as usize].running = false;
     }
 }

@@ -155,7 +155,7 @@ impl Costs {
         }
     }
 
-    /// Does `__schedule()` cost something else when the CPU goes idle?
+    /// Returns whether `__schedule()` costs something else when the CPU goes idle.
     #[inline]
     pub const fn distinguishes_switches_to_idle(&self) -> bool {
         self.schedule_to_idle() != self.schedule_ns

@@ -40,7 +40,7 @@ pub fn price(name: &str) -> Price {
     GROUPS.iter().find(|g| g.names.contains(&name)).map_or(OTHERS, |g| g.price)
 }
 
-/// Is the function's price in the table, rather than [`OTHERS`]?
+/// Returns whether the function's price is in the table. Otherwise it costs [`OTHERS`].
 pub fn is_priced(name: &str) -> bool {
     GROUPS.iter().any(|g| g.names.contains(&base_name(name)))
 }

@@ -115,7 +115,7 @@ impl VirtualLock {
         Some(self.wait(now, took, costs))
     }
 
-    /// Can a CPU have it at once at `now`, with nothing left of an earlier line?
+    /// Returns whether a CPU can have it at once at `now`, with nothing left of an earlier line.
     #[inline]
     pub(crate) fn is_free(&self, now: Instant) -> bool {
         self.free_at <= now && self.holder.is_none() && self.pending.is_empty()

@@ -21,7 +21,7 @@ impl Kernel {
     pub(crate) fn set_active<W: World>(&mut self, world: &mut W, cpu: CpuId, active: bool) {
         self.fair.forget_domains();
         if self.domains.set_active(&self.machine.topology, cpu, active) && !self.per_cpu.is_null() {
-            self.show_domains(world);
+            self.mirror_domains(world);
         }
     }
 
@@ -39,12 +39,12 @@ impl Kernel {
     pub(crate) fn free_llc_id<W: World>(&mut self, world: &mut W, cpu: CpuId) {
         self.domains.free_llc_id(cpu);
         if !self.per_cpu.is_null() {
-            self.show_llc_id(world, cpu);
+            self.mirror_llc_id(world, cpu);
         }
     }
 
     /// Writes all domains for BPF again, and frees those from two rebuilds ago.
-    pub(crate) fn show_domains<W: World>(&mut self, world: &mut W) {
+    pub(crate) fn mirror_domains<W: World>(&mut self, world: &mut W) {
         if self.domains.names.is_null() {
             self.domains.names = names(world);
         }
@@ -54,29 +54,29 @@ impl Kernel {
         self.domains.retired = std::mem::take(&mut self.domains.present);
         let domains = build::domains(&self.machine.topology, &self.domains.active);
         for (cpu, domains) in self.machine.topology.iter().zip(&domains) {
-            let lowest = self.show_chain(world, domains);
+            let lowest = self.mirror_chain(world, domains);
             let own = percpu::of(self.per_cpu, cpu);
             world.put(own.offset(rq::SD), &lowest.0.to_le_bytes());
             let cache = domains.iter().rfind(|domain| domain.shares_cache());
             let llc_size = cache.map_or(1, |domain| domain.span.len() as u32);
             world.put(own.offset(percpu::LLC_SIZE), &llc_size.to_le_bytes());
-            self.show_llc_id(world, cpu);
+            self.mirror_llc_id(world, cpu);
         }
     }
 
-    fn show_llc_id<W: World>(&self, world: &mut W, cpu: CpuId) {
+    fn mirror_llc_id<W: World>(&self, world: &mut W, cpu: CpuId) {
         let id = self.domains.llc_ids[cpu.index()].map_or(-1, |id| id as i32);
         let at = percpu::of(self.per_cpu, cpu).offset(percpu::LLC_ID);
         world.put(at, &id.to_le_bytes());
     }
 
     /// Writes a CPU's domains as a linked list. Returns the lowest one, or null if there is none or memory runs out.
-    fn show_chain<W: World>(&mut self, world: &mut W, domains: &[Domain]) -> Ea {
+    fn mirror_chain<W: World>(&mut self, world: &mut W, domains: &[Domain]) -> Ea {
         let mut chain: Vec<Ea> = Vec::new();
         for domain in domains {
             let Some(at) = world.alloc(field::SIZE + self.mask_bytes()) else { break };
             self.domains.present.push(at);
-            self.show_domain(world, at, domain);
+            self.mirror_domain(world, at, domain);
             if let Some(&child) = chain.last() {
                 world.put(child.offset(field::PARENT), &at.0.to_le_bytes());
                 world.put(at.offset(field::CHILD), &child.0.to_le_bytes());
@@ -86,7 +86,7 @@ impl Kernel {
         chain.first().copied().unwrap_or_default()
     }
 
-    fn show_domain<W: World>(&self, world: &mut W, at: Ea, domain: &Domain) {
+    fn mirror_domain<W: World>(&self, world: &mut W, at: Ea, domain: &Domain) {
         let (weight, traits) = (domain.span.len() as u64, domain.traits());
         let mut put = |offset: u64, bytes: &[u8]| world.put(at.offset(offset), bytes);
         put(field::MIN_INTERVAL, &weight.to_le_bytes());

@@ -75,8 +75,8 @@ impl Dsq {
         }
     }
 
-    /// Has `task` been in this queue since before the iteration began? Otherwise a move with this cursor fails
-    /// (`scx_dsq_move()`).
+    /// Returns whether `task` has been in this queue since before the iteration began. Otherwise a move with this cursor
+    /// fails (`scx_dsq_move()`).
     pub fn sees(&self, links: &Links, cursor: &Cursor, task: TaskId) -> bool {
         let link = links.at(task);
         link.queue == self.handle && !is_after(link.seq, cursor.limit)
@@ -166,12 +166,12 @@ fn sorted(heap: &Heap, newest: u32) -> Vec<Entry> {
     entries
 }
 
-/// Did insert `seq` come after insert `limit`?
+/// Returns whether insert `seq` came after insert `limit`.
 fn is_after(seq: u32, limit: u32) -> bool {
     seq.wrapping_sub(limit) as i32 > 0
 }
 
-/// Has the walk already passed `task`'s place?
+/// Returns whether the walk has already passed `task`'s place.
 fn is_passed(links: &Links, cursor: &Cursor, task: TaskId) -> bool {
     let Last::Fifo(last) = cursor.last else { return false };
     let ahead = links.at(task).rank.wrapping_sub(last.rank) as i32;

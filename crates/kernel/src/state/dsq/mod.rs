@@ -101,19 +101,19 @@ impl Dsq {
         (self.id, self.len)
     }
 
-    /// Is it empty?
+    /// Returns whether it is empty.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Does it hold tasks ordered by vtime?
+    /// Returns whether it holds tasks ordered by vtime.
     #[inline]
     pub fn is_priority(&self) -> bool {
         !self.heap.is_empty()
     }
 
-    /// Is `task` in this queue?
+    /// Returns whether `task` is in this queue.
     #[inline]
     pub fn holds(&self, links: &Links, task: TaskId) -> bool {
         links.at(task).queue == self.handle
@@ -179,7 +179,7 @@ impl Dsq {
         }
     }
 
-    /// The same for the first task.
+    /// Like `take_out` for the first task.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, links: &mut Links, first: TaskId) {
         debug_assert_eq!(self.first(), Some(first));
@@ -250,7 +250,7 @@ impl Dsq {
         if eligible(first) { Some(first) } else { self.first_behind_where(links, eligible) }
     }
 
-    /// The same among those behind the first.
+    /// Like `first_where` among those behind the first.
     pub(crate) fn first_behind_where(
         &self,
         links: &Links,

@@ -1,8 +1,8 @@
 //! CPUs that were interrupted in the middle of a kernel path, and are due again before most others.
 //!
-//! On a machine with many CPUs a few at a time run kernel code side by side: each takes a step, finds another due
-//! first, and is due again some nanoseconds later. A short sorted list of those costs less than a tournament among all
-//! CPUs. One that is due later than [`NEAR`] of them, as it waits for a lock, is as well off in the tournament.
+//! On a machine with many CPUs, a few run kernel code at the same time: each takes a step, finds another due first, and
+//! is due again some nanoseconds later. A short sorted list of those costs less than a tournament among all CPUs. A CPU
+//! that is due later than [`NEAR`] of them, because it waits for a lock, stays in the tournament: it is not due soon.
 
 use crate::state::event::MAX_CPUS;
 use crate::state::event::tournament::{NEVER, comes, cpu_of};
@@ -20,7 +20,7 @@ pub(super) struct Held {
     len: usize,
     /// The earliest, or [`NEVER`].
     first: u64,
-    /// By CPU: is it here?
+    /// By CPU: whether it is here.
     is_here: Box<[bool; MAX_CPUS as usize]>,
 }
 
@@ -58,7 +58,7 @@ impl Held {
 
     /// Adds `cpu`, which is not here, if it is due soon; returns whether it is.
     #[inline]
-    pub(super) fn adds(&mut self, cpu: CpuId, key: u64) -> bool {
+    pub(super) fn try_add(&mut self, cpu: CpuId, key: u64) -> bool {
         let len = self.len;
         if len == MOST || !self.is_near(len, key) {
             return false;
@@ -86,7 +86,7 @@ impl Held {
         true
     }
 
-    /// Is a key due soon, compared with the first ones of a list of this length?
+    /// Returns whether a key is due soon, compared with the first ones of a list of this length.
     #[inline]
     fn is_near(&self, len: usize, key: u64) -> bool {
         comes(key) && (len < NEAR || key <= self.keys[(len - NEAR) % MOST])

@@ -65,7 +65,7 @@ impl EventQueue {
         self.cpus.set(cpu, at);
     }
 
-    /// The same for a CPU that is in the middle of a kernel path: it is due soon.
+    /// Like `return_cpu` for a CPU that is in the middle of a kernel path: it is due soon.
     #[inline]
     pub fn hold_cpu(&mut self, cpu: CpuId, at: Instant) {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
@@ -89,7 +89,7 @@ impl EventQueue {
     /// Sets the event of `cpu`, which is not later than its previous one. If it would be the next of all, it is taken
     /// instead, as [`EventQueue::pop`] would; returns whether it is.
     #[inline]
-    pub fn takes_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
+    pub fn take_or_set_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
         debug_assert!(at <= MAX_INSTANT.min(self.cpu_at(cpu)), "it comes, and no later than it would have");
         let is_next = self.timers.next_at() > at && self.cpus.would_win(cpu, at);
         if is_next {
@@ -136,14 +136,14 @@ impl EventQueue {
         }
     }
 
-    /// Is `at` before everything that is due, and before the horizon?
+    /// Returns whether `at` is before everything that is due, and before the horizon.
     #[inline]
     pub fn is_before_all(&self, at: Instant) -> bool {
         at < self.next_at
     }
 
-    /// Does a step of `cpu` at `at` come before everything that is due? Nothing happens beyond the horizon. The order
-    /// is that of [`EventQueue::pop`], so a CPU that continues does the same as if it had been queued and taken.
+    /// Returns whether a step of `cpu` at `at` comes before everything that is due. Nothing happens beyond the horizon.
+    /// The order is that of [`EventQueue::pop`], so a CPU that continues does the same as if it had been queued and taken.
     #[inline]
     pub fn comes_first(&self, cpu: CpuId, at: Instant) -> bool {
         at < self.next_at || at == self.next_at && self.wins_tie(cpu, at)

@@ -87,7 +87,7 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                 if expected {
                     assert_eq!(model.pop(), Some(event));
                 }
-                assert_eq!(queue.takes_cpu(CpuId(cpu), at), expected);
+                assert_eq!(queue.take_or_set_cpu(CpuId(cpu), at), expected);
             }
             // A CPU that continues has no event: it comes first if it would be taken first.
             Act::GoOn(cpu, ns) => {

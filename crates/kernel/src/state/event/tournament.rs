@@ -110,7 +110,7 @@ impl Tournament {
 
     #[inline(always)]
     fn hold_in_list(&mut self, cpu: CpuId, key: u64) {
-        if self.held.adds(cpu, key) {
+        if self.held.try_add(cpu, key) {
             self.winner = self.winner.min(key);
         } else {
             self.play_rounds(cpu, key);
@@ -118,7 +118,7 @@ impl Tournament {
         }
     }
 
-    /// Would `cpu` be first, were it due at `at`, where it is not due before?
+    /// Returns whether `cpu` would be first if it were due at `at`. It is not due before that.
     #[inline]
     pub(super) fn would_win(&self, cpu: CpuId, at: Instant) -> bool {
         key(cpu, at) <= self.winner
@@ -236,7 +236,7 @@ pub(super) fn cpu_of(key: u64) -> CpuId {
     CpuId((key & ((1 << CPU_BITS) - 1)) as u32)
 }
 
-/// Does this key come at all?
+/// Returns whether this key comes at all.
 #[inline]
 pub(super) fn comes(key: u64) -> bool {
     instant(key) < AFTER_ALL

@@ -54,7 +54,7 @@ pub(crate) struct QueueLoad {
 
 impl QueueLoad {
     /// Records a change of the load sum, by a task that came or went (`add_tg_cfs_propagate()`).
-    pub(crate) fn has_changed(&mut self, by: i64) {
+    pub(crate) fn note_change(&mut self, by: i64) {
         self.changed = Some(self.changed.unwrap_or(0) + by);
     }
 }

@@ -13,12 +13,12 @@ pub(crate) mod budget_timer;
 pub(crate) mod considered;
 pub(crate) mod entity;
 pub(crate) mod groups;
+pub(crate) mod idle_time;
 pub(crate) mod ids;
 pub(crate) mod load;
 pub(crate) mod pelt;
 pub(crate) mod pelt_clock;
 pub(crate) mod queue;
-pub(crate) mod rest;
 pub(crate) mod round;
 pub(crate) mod settings;
 pub(crate) mod shared_cache;
@@ -32,8 +32,8 @@ use crate::state::fair::balancing::{Nohz, Search, Walk};
 use crate::state::fair::considered::Considered;
 use crate::state::fair::entity::{Entities, Entity};
 use crate::state::fair::groups::Groups;
+use crate::state::fair::idle_time::IdleTime;
 use crate::state::fair::load::CpuLoad;
-use crate::state::fair::rest::Rest;
 use crate::state::fair::round::{Memory, Round};
 use crate::state::fair::settings::FairSettings;
 use crate::state::fair::shared_cache::SharedCache;
@@ -69,7 +69,7 @@ pub(crate) struct Fair {
     /// By LLC.
     pub(crate) caches: Vec<SharedCache>,
     pub(crate) has_smt: bool,
-    pub(crate) rest: Vec<Rest>,
+    pub(crate) idle_times: Vec<IdleTime>,
     /// The sched domains, once they are needed.
     pub(crate) hierarchy: Option<Arc<Hierarchy>>,
     /// By CPU and level.
@@ -118,7 +118,7 @@ impl Fair {
             idle_wakers: vec![Waker::NEW; cpus_len],
             caches: vec![SharedCache::IDLE; caches.unwrap_or(0)],
             has_smt: topology.has_smt(),
-            rest: vec![Rest::NEW; cpus_len],
+            idle_times: vec![IdleTime::NEW; cpus_len],
             hierarchy: None,
             memories: Vec::new(),
             imbalanced: BTreeSet::new(),

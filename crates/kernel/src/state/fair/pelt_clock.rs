@@ -32,7 +32,7 @@ impl PeltClock {
 
     /// Called when the CPU is about to go idle. If it was fully used, the time by which its clock catches up does not
     /// count as idle (`update_idle_rq_clock_pelt()`).
-    pub(crate) fn idles(&mut self, was_full: bool) {
+    pub(crate) fn go_idle(&mut self, was_full: bool) {
         if was_full {
             self.lost_ns += self.real_ns - self.scaled_ns;
         }
@@ -101,7 +101,7 @@ mod tests {
             clock.advance(1000, true, capacity, performance);
             clock.advance(3000, false, capacity, performance);
             let busy = clock.now_ns();
-            clock.idles(was_full);
+            clock.go_idle(was_full);
             assert_eq!([busy, clock.now_ns()], expected, "{capacity} {performance} {was_full}");
         };
         check(1024, 1024, false, [3000, 3000]);

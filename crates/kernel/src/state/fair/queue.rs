@@ -237,7 +237,7 @@ impl FairQueue {
 
     /// Called when an entity goes to sleep: while its lag is negative, it stays queued (`DELAY_DEQUEUE`). Returns
     /// whether it stays.
-    pub(crate) fn stays_asleep(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) -> bool {
+    pub(crate) fn try_delay(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) -> bool {
         let entity = &entities[task];
         if entity.delayed || self.is_eligible(entities, entity) {
             return false;
@@ -249,7 +249,7 @@ impl FairQueue {
 
     /// Wakes an entity that has stayed queued (`requeue_delayed_entity()`). It gains nothing from its sleep
     /// (`DELAY_ZERO`).
-    pub(crate) fn wakes(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) {
+    pub(crate) fn requeue_delayed(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) {
         let before = entities[task];
         let time = self.time(entities);
         self.note_lag(entities, task, tick_ns);
@@ -276,7 +276,7 @@ impl FairQueue {
     }
 
     /// Charges the running entity for `ran_ns` (`update_curr()`, `update_deadline()`).
-    pub(crate) fn ran(&mut self, entities: &mut Entities, task: EntityId, ran_ns: u64) {
+    pub(crate) fn charge(&mut self, entities: &mut Entities, task: EntityId, ran_ns: u64) {
         debug_assert_eq!(self.curr, Some(task), "only who runs is charged");
         let entity = &mut entities[task];
         entity.vruntime += entity.scaled(ran_ns);

@@ -60,7 +60,7 @@ impl Bench {
                 Some(task) if self.entities[task].on_rq => task,
                 _ => self.next(),
             };
-            self.queue.ran(&mut self.entities, task, ns);
+            self.queue.charge(&mut self.entities, task, ns);
             self.got_ns[task.task().expect("it is a task").index()] += ns;
         }
     }
@@ -193,8 +193,8 @@ fn a_task_with_negative_lag_stays_queued_when_it_sleeps() {
     bench.run(1);
     let (sleeper, other) = (id(0), id(1));
     assert_eq!(bench.queue.curr(), Some(sleeper));
-    assert!(!bench.queue.stays_asleep(&mut bench.entities, other, TICK_NS), "it is owed something");
-    assert!(bench.queue.stays_asleep(&mut bench.entities, sleeper, TICK_NS));
+    assert!(!bench.queue.try_delay(&mut bench.entities, other, TICK_NS), "it is owed something");
+    assert!(bench.queue.try_delay(&mut bench.entities, sleeper, TICK_NS));
     assert_eq!((bench.queue.entities(), bench.of(0).delayed), (2, true));
     let owes = bench.of(0).lag;
     assert!(owes < 0);
@@ -205,7 +205,7 @@ fn a_task_with_negative_lag_stays_queued_when_it_sleeps() {
             task if task == sleeper => break task,
             task => bench.queue.set_next(&mut bench.entities, task),
         }
-        bench.queue.ran(&mut bench.entities, other, TICK_NS / 4);
+        bench.queue.charge(&mut bench.entities, other, TICK_NS / 4);
     };
     bench.queue.leave(&mut bench.entities, picked, true, TICK_NS);
     assert_eq!((bench.of(0).lag, bench.queue.entities()), (0, 1));
@@ -215,12 +215,12 @@ fn a_task_with_negative_lag_stays_queued_when_it_sleeps() {
 fn a_delayed_task_that_wakes_keeps_its_remaining_lag() {
     let mut bench = Bench::new(&[1024, 1024]);
     bench.run(2);
-    assert!(bench.queue.stays_asleep(&mut bench.entities, id(0), TICK_NS));
+    assert!(bench.queue.try_delay(&mut bench.entities, id(0), TICK_NS));
     let owed = bench.of(0).lag;
     bench.queue.put_prev(&mut bench.entities);
     bench.queue.set_next(&mut bench.entities, id(1));
-    bench.queue.ran(&mut bench.entities, id(1), TICK_NS / 2);
-    bench.queue.wakes(&mut bench.entities, id(0), TICK_NS);
+    bench.queue.charge(&mut bench.entities, id(1), TICK_NS / 2);
+    bench.queue.requeue_delayed(&mut bench.entities, id(0), TICK_NS);
     assert!(!bench.of(0).delayed);
     assert!(owed < bench.of(0).lag && bench.of(0).lag < 0, "{owed} {}", bench.of(0).lag);
 }
@@ -270,9 +270,9 @@ proptest! {
         bench.got_ns.resize(6, 0);
         for (task, ticks) in moves {
             match *bench.of(task) {
-                Entity { delayed: true, .. } => bench.queue.wakes(&mut bench.entities, id(task), TICK_NS),
+                Entity { delayed: true, .. } => bench.queue.requeue_delayed(&mut bench.entities, id(task), TICK_NS),
                 Entity { on_rq: true, .. } if ticks == 3 => {
-                    bench.queue.stays_asleep(&mut bench.entities, id(task), TICK_NS);
+                    bench.queue.try_delay(&mut bench.entities, id(task), TICK_NS);
                 }
                 Entity { on_rq: true, .. } => bench.leave(task, ticks % 2 == 0),
                 _ => bench.join(task, 15 + i64::from(task) * 500, SLICE_NS + u64::from(task), Joins::Restart),

@@ -19,7 +19,7 @@ impl Waker {
     pub(super) const NEW: Self = Self { last: None, flips: 0, since: 0 };
 
     /// Records that the task wakes another, `ticks` ticks after boot, with `hz` ticks per second (`record_wakee()`).
-    pub(crate) fn wakes(&mut self, task: TaskId, ticks: u64, hz: u64) {
+    pub(crate) fn record_wakee(&mut self, task: TaskId, ticks: u64, hz: u64) {
         if ticks > self.since + hz {
             self.flips >>= 1;
             self.since = ticks;
@@ -46,7 +46,7 @@ mod tests {
     fn only_changes_of_partner_count() {
         let check = |wakes: &[(u32, u64)], expected| {
             let mut waker = Waker::NEW;
-            wakes.iter().for_each(|&(task, ticks)| waker.wakes(TaskId(task), ticks, 1000));
+            wakes.iter().for_each(|&(task, ticks)| waker.record_wakee(TaskId(task), ticks, 1000));
             assert_eq!(waker.flips, expected, "{wakes:?}");
         };
         check(&[(1, 0), (1, 1), (1, 2)], 1);

@@ -6,7 +6,7 @@ use keel_abi::{CpuId, TaskId};
 /// One step of a path of the fair class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FairFrame {
-    /// `sched_balance_rq()`: which CPU is overloaded?
+    /// `sched_balance_rq()`: finds the overloaded CPU.
     Find,
     /// `detach_tasks()`, with the source's lock held.
     Detach,

@@ -128,29 +128,29 @@ pub(crate) enum Frame {
 
     /// The current task's nice value changes: takes its runqueue's lock.
     SetNice { task: TaskId, nice: i8 },
-    /// `ops.quiescent`, before a change.
+    /// `ops.quiescent`, before a change of the nice value.
     ChangeQuiesce { task: TaskId },
-    /// The change itself, with the task off its runqueue.
+    /// Sets the nice value, with the task off its runqueue.
     ChangeNice { task: TaskId, nice: i8 },
-    /// The current task's CPUs change to a set of its spec's steps.
+    /// The current task sets its CPUs to those that step `step` of its spec names: takes its runqueue's lock.
     SetCpus { task: TaskId, step: u32 },
-    /// The change itself.
+    /// Sets the task's CPUs.
     ChangeCpus { task: TaskId, step: u32 },
     /// Sets the current task's mask that BPF sees to its CPU, or back to its own mask.
     Pin { task: TaskId, is_pinned: bool },
-    /// The change itself.
+    /// Sets the mask, with the runqueue's lock held.
     Pinned { task: TaskId, is_pinned: bool },
-    /// The task's migration-disabled spell is over.
-    SpellOver { task: TaskId },
-    /// The current task's policy changes to one of its spec's steps.
+    /// The task's migration-disabled section is over.
+    SectionOver { task: TaskId },
+    /// The current task sets its policy to the one that step `step` of its spec names.
     SetPolicy { task: TaskId, step: u32 },
     /// `ops.quiescent`, before a change of class.
     PolicyQuiesce { task: TaskId, to: Urgency },
     /// `switched_from_scx()`: `ops.disable`.
     PolicyDisable { task: TaskId, to: Urgency },
-    /// The change itself.
+    /// Sets the class and policy, with the task off its runqueue.
     ChangePolicy { task: TaskId, to: Urgency },
-    /// The change itself, to another policy of its class.
+    /// Sets another policy of the same class.
     ChangeWithin { task: TaskId, policy: Policy },
     /// A task that the scheduler has taken over is runnable: `ops.runnable`.
     RestoreClass { task: TaskId, flags: u64 },
@@ -175,9 +175,9 @@ pub(crate) enum Frame {
     Happen { entry: u32, nth: u32 },
     /// Somebody else changes a task: takes the lock of its runqueue.
     OutsideLock { entry: u32, task: TaskId, rq: CpuId },
-    /// The change itself.
+    /// Applies the change to the task, with the lock held.
     OutsideChange { entry: u32, task: TaskId },
-    /// May the changed task stay on its runqueue?
+    /// Checks whether the changed task may stay on its runqueue.
     OutsideSettle { task: TaskId, rq: CpuId },
     /// A runnable task leaves its runqueue for a change: `ops.quiescent`.
     TakeOff { task: TaskId, flags: u64 },

@@ -61,12 +61,12 @@ impl IdleMasks {
         self.only_line = self.one_line && !self.shape.smt;
     }
 
-    /// Are masks per node?
+    /// Returns whether masks are per node.
     pub const fn per_node(&self) -> bool {
         self.per_node
     }
 
-    /// Do cores have more than one CPU, so that there is a mask of fully idle cores?
+    /// Returns whether cores have more than one CPU, so that there is a mask of fully idle cores.
     pub(crate) const fn has_smt(&self) -> bool {
         self.shape.smt
     }
@@ -147,14 +147,14 @@ impl IdleMasks {
         self.cpus.remove(word, bit)
     }
 
-    /// Is `cpu` marked idle?
+    /// Returns whether `cpu` is marked idle.
     #[inline]
     pub fn is_idle(&self, cpu: CpuId) -> bool {
         let (word, bit) = place(cpu);
         self.cpus[word] & bit != 0
     }
 
-    /// Is any CPU marked idle?
+    /// Returns whether any CPU is marked idle.
     #[inline]
     pub fn any_idle(&self) -> bool {
         !self.cpus.is_empty()
@@ -189,7 +189,7 @@ const fn place(cpu: CpuId) -> (usize, u64) {
     (cpu.index() / 64, 1 << (cpu.0 % 64))
 }
 
-/// Is a CPU in a set?
+/// Returns whether a CPU is in a set.
 #[inline]
 pub(crate) fn has(set: &[u64], cpu: CpuId) -> bool {
     let (word, bit) = place(cpu);

@@ -1,4 +1,4 @@
-//! The kernel's own choice of a CPU for a waking task (`scx_select_cpu_dfl()`).
+//! The order in which the kernel itself searches for an idle CPU for a waking task (`scx_select_cpu_dfl()`).
 
 use crate::state::idle::{IdleMask, IdleMasks, has, place, word_of};
 use keel_abi::CpuId;
@@ -14,9 +14,9 @@ pub struct SelectCpu<'a> {
     pub prev: CpuId,
     /// `SCX_WAKE_*`.
     pub wake_flags: u64,
-    /// Is the local queue of `on` empty?
+    /// Whether the local queue of `on` is empty.
     pub waker_queue_empty: bool,
-    /// Is the task that runs on `on` exiting?
+    /// Whether the task that runs on `on` is exiting.
     pub waker_exits: bool,
     /// The task's own CPUs (`p->cpus_ptr`).
     pub cpus: &'a [u64],
@@ -39,8 +39,8 @@ impl SelectCpu<'_> {
 }
 
 impl IdleMasks {
-    /// Is it certain that [`IdleMasks::select_cpu_dfl`] finds no CPU, and that it looks only at the one line of the
-    /// CPUs' mask?
+    /// Returns whether [`IdleMasks::select_cpu_dfl`] certainly finds no CPU, and looks only at the one line of the CPUs'
+    /// mask.
     #[inline]
     pub(crate) fn finds_none(&self, wake_flags: u64) -> bool {
         self.only_line && self.cpus.is_empty() && wake_flags & wake::SYNC == 0
@@ -98,7 +98,7 @@ impl IdleMasks {
         Some(on)
     }
 
-    /// Is a CPU idle in the mask that `cpu` belongs to?
+    /// Returns whether a CPU is idle in the mask that `cpu` belongs to.
     fn idle_near(&self, cpu: CpuId) -> bool {
         if !self.per_node {
             return self.any_idle();

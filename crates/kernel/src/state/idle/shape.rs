@@ -27,7 +27,7 @@ pub(super) struct Shape {
     /// From each node, the others by distance and number.
     others: Vec<Vec<NodeId>>,
     online: Vec<u64>,
-    /// Does any core have more than one CPU (`sched_smt_active()`)?
+    /// Whether any core has more than one CPU (`sched_smt_active()`).
     pub(super) smt: bool,
     /// Search within the cache first (`scx_selcpu_topo_llc`).
     pub(super) by_llc: bool,

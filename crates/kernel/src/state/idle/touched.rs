@@ -64,7 +64,7 @@ const fn bit(line: usize) -> u64 {
     1 << if line < 63 { line } else { 63 }
 }
 
-/// Are the bits of this many words in one line?
+/// Returns whether the bits of this many words are in one line.
 pub(super) const fn fit_in_one_line(words: usize) -> bool {
     words <= WORDS_PER_LINE
 }

@@ -24,7 +24,7 @@ impl Barrier {
         Self { wanted, come: Vec::new(), line: Line::default() }
     }
 
-    /// Is the next task to arrive the last?
+    /// Returns whether the next task to arrive is the last.
     pub(crate) fn is_complete(&self) -> bool {
         self.come.len() as u32 + 1 >= self.wanted
     }

@@ -74,7 +74,7 @@ impl Mutexes {
         self.all[id.0 as usize].top()
     }
 
-    /// Does the task wait for this mutex, which has priority inheritance?
+    /// Returns whether the task waits for this mutex, which has priority inheritance.
     pub(crate) fn awaits(&self, task: TaskId, id: ObjectId) -> bool {
         self.awaited(task) == Some(id)
     }
@@ -135,7 +135,7 @@ impl Mutexes {
         waiters.map(|waiter| waiter.priority).max().unwrap_or(0)
     }
 
-    /// Would the task end up waiting for itself, or for a longer chain than the kernel follows?
+    /// Returns whether the task would end up waiting for itself, or for a longer chain than the kernel follows.
     pub(crate) fn is_deadlock(&self, task: TaskId, id: ObjectId) -> bool {
         let mut id = id;
         for _ in 0..MAX_DEPTH {

@@ -14,7 +14,7 @@ pub(crate) struct Overload {
 }
 
 impl Overload {
-    /// Is any CPU but `c` overloaded?
+    /// Returns whether a CPU other than `c` is overloaded.
     pub(crate) fn is_elsewhere(&self, c: CpuId) -> bool {
         self.next_from(0, c).is_some()
     }

@@ -28,7 +28,7 @@ impl RtQueue {
         self.len == 0
     }
 
-    /// Is there a task that may run (`sched_rt_runnable()`)?
+    /// Returns whether there is a task that may run (`sched_rt_runnable()`).
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
         self.len > 0 && !self.budget.is_throttled()
@@ -51,7 +51,7 @@ impl RtQueue {
         self.len
     }
 
-    /// Are there several tasks of this priority?
+    /// Returns whether there are several tasks of this priority.
     pub(crate) fn has_equals(&self, priority: u8) -> bool {
         self.queues.get(usize::from(priority)).is_some_and(|queue| queue.len() > 1)
     }
@@ -87,7 +87,7 @@ impl RtQueue {
         self.push(task, priority, head);
     }
 
-    /// Is the task in the queue of this priority?
+    /// Returns whether the task is in the queue of this priority.
     pub(crate) fn holds(&self, task: TaskId, priority: u8) -> bool {
         self.queues.get(usize::from(priority)).is_some_and(|queue| queue.contains(&task))
     }

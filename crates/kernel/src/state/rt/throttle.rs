@@ -15,7 +15,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Are real-time tasks kept from running (`rt_rq_throttled()`)?
+    /// Returns whether real-time tasks are kept from running (`rt_rq_throttled()`).
     #[inline]
     pub(super) fn is_throttled(&self) -> bool {
         self.used_up && self.nr_boosted == 0

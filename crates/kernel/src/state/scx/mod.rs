@@ -113,7 +113,7 @@ impl Scx {
         }
     }
 
-    /// Does it refer to CPUs by cids (`struct sched_ext_ops_cid`)?
+    /// Returns whether it refers to CPUs by cids (`struct sched_ext_ops_cid`).
     #[inline]
     pub(crate) const fn speaks_cids(&self) -> bool {
         self.arena.is_some()

@@ -72,7 +72,7 @@ impl Queues {
         }
     }
 
-    /// Is it one of the scheduler's own?
+    /// Returns whether it is one of the scheduler's own.
     #[inline]
     pub(crate) fn is_user(&self, queue: QueueId) -> bool {
         queue.0 >= self.cpus + self.nodes

@@ -18,7 +18,7 @@ pub(crate) struct Restart {
 }
 
 impl Restart {
-    /// Will there be a scheduler again?
+    /// Returns whether there will be a scheduler again.
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         self.awaited

@@ -17,7 +17,7 @@ impl Region {
         self.slice_anywhere(at, len)
     }
 
-    /// The same for bytes that need not be plain.
+    /// Like `slice` for bytes that need not be plain.
     fn slice_anywhere(&self, at: Ea, len: u64) -> Option<&[u8]> {
         let off = self.inside(at, len)?;
         // SAFETY: they are in bounds.
@@ -80,7 +80,7 @@ impl Region {
         self.slice_mut_anywhere(at, len)
     }
 
-    /// The same for bytes that need not be plain.
+    /// Like `slice_mut` for bytes that need not be plain.
     fn slice_mut_anywhere(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
         if at.0.wrapping_sub(BASE) < self.writable_from {
             return None;

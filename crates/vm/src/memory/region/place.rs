@@ -221,8 +221,8 @@ impl Region {
         }
     }
 
-    /// Do all these bytes belong to one live object, which may be written if `write`? Without
-    /// the checked mode: are they in bounds (and not read-only)?
+    /// Returns whether all these bytes belong to one live object, which may be written if `write`. Without the checked
+    /// mode: whether they are in bounds (and not read-only).
     pub fn is_live(&self, at: Ea, len: u64, write: bool) -> bool {
         let Some(off) = self.inside(at, len) else { return false };
         match &self.live {

@@ -21,7 +21,7 @@ impl Plain {
         Self { first: BASE + from, count: (end + 1).saturating_sub(from + WORD) }
     }
 
-    /// Are these bytes certainly plain? Only accesses of at most a word can be.
+    /// Returns whether these bytes are certainly plain. Only accesses of at most a word can be.
     #[inline(always)]
     pub(super) const fn holds(self, at: Ea, len: u64) -> bool {
         len <= WORD && at.0.wrapping_sub(self.first) < self.count

@@ -63,12 +63,12 @@ impl Table {
         self.held.len() + usize::from(self.waits.is_some())
     }
 
-    /// Is the lock among the first `count` that it holds?
+    /// Returns whether the lock is among the first `count` that it holds.
     fn has_among(&self, lock: Ea, count: usize) -> bool {
         self.held.iter().take(count).any(|held| held.lock == lock)
     }
 
-    /// Is the lock among those that others can find, not counting the last entry?
+    /// Returns whether the lock is among those that others can find, not counting the last entry.
     fn shows(&self, lock: Ea) -> bool {
         self.has_among(lock, self.count().min(ROOM) - 1)
     }
@@ -98,7 +98,7 @@ impl Tables {
         self.of(c).waits.as_mut().expect("it waits for a lock")
     }
 
-    /// Is the CPU waiting?
+    /// Returns whether the CPU is waiting.
     pub(crate) fn awaits(&mut self, c: CpuId) -> bool {
         self.of(c).waits.is_some()
     }
@@ -159,7 +159,7 @@ impl Tables {
         }
     }
 
-    /// Does the lock's holder wait for a lock that `c` holds (`check_deadlock_ABBA()`)?
+    /// Returns whether the lock's holder waits for a lock that `c` holds (`check_deadlock_ABBA()`).
     fn is_crossed(&self, c: CpuId, lock: Ea) -> bool {
         let own = &self.of[c.index()];
         let others = self.of.iter().enumerate().filter(|&(other, _)| other != c.index());
@@ -174,7 +174,7 @@ impl Tables {
         self.wait(c).next_look
     }
 
-    /// Is the CPU in the queue, rather than spinning on the lock?
+    /// Returns whether the CPU is in the queue, rather than spinning on the lock.
     pub(crate) fn is_queued(&mut self, c: CpuId) -> bool {
         self.wait(c).queued
     }

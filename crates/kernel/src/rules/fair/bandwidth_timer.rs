@@ -9,7 +9,7 @@ impl Kernel {
     /// `start_cfs_bandwidth()`. The periods of different groups begin at different times.
     pub(super) fn start_period(&mut self, group: GroupId) {
         let now = self.cpus.this_cpu.clock;
-        let c = self.cpus.at_hand();
+        let c = self.cpus.this_id();
         let budget = &mut self.fair.groups.all[group.index()].budget;
         if budget.ends.is_some() {
             return;

@@ -11,7 +11,7 @@ const SHIFT: u32 = 3;
 
 /// The idle times of one CPU.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest {
+pub(crate) struct IdleTime {
     /// Since when the CPU has been idle or looking for work.
     pub(crate) since: Option<Instant>,
     /// Its mean idle time, in nanoseconds.
@@ -20,7 +20,7 @@ pub(crate) struct Rest {
     pub(crate) search_ns: u64,
 }
 
-impl Rest {
+impl IdleTime {
     /// The state of a CPU that has been idle since it came online.
     pub(super) const NEW: Self = Self {
         since: Some(Instant::ZERO),
@@ -34,17 +34,17 @@ impl Rest {
     }
 
     /// Called when the CPU has run out of work.
-    pub(crate) fn begins(&mut self, at: Instant) {
+    pub(crate) fn begin(&mut self, at: Instant) {
         self.since = Some(at);
     }
 
     /// Called when the CPU has found work before it went idle, so that there was no idle time.
-    pub(crate) fn is_none(&mut self) {
+    pub(crate) fn cancel(&mut self) {
         self.since = None;
     }
 
     /// Called when the CPU has work again (`update_rq_avg_idle()`).
-    pub(crate) fn ends(&mut self, at: Instant) {
+    pub(crate) fn end(&mut self, at: Instant) {
         let Some(since) = self.since.take() else { return };
         let idle_ns = at.since(since).as_ns();
         let less = self.mean_ns.saturating_sub(idle_ns) >> SHIFT;
@@ -60,12 +60,12 @@ mod tests {
     #[test]
     fn the_mean_follows_and_has_a_bound() {
         let check = |idle_us: &[u64], expected_us| {
-            let mut rest = Rest::NEW;
+            let mut idle = IdleTime::NEW;
             for &us in idle_us {
-                rest.begins(Instant::ZERO);
-                rest.ends(Instant::ZERO + Span::from_us(us));
+                idle.begin(Instant::ZERO);
+                idle.end(Instant::ZERO + Span::from_us(us));
             }
-            assert_eq!(rest.mean_ns / 1000, expected_us, "{idle_us:?}");
+            assert_eq!(idle.mean_ns / 1000, expected_us, "{idle_us:?}");
         };
         check(&[], 1000);
         check(&[200], 900);

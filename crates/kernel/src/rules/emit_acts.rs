@@ -10,9 +10,9 @@ use keel_trace::{Act, CgroupChange, Class, Meta, Request, What};
 
 impl Kernel {
     /// Emits that a task acts, after the work it has done until then.
-    pub(crate) fn tell_act(&mut self, c: CpuId, task: TaskId, act: Act) {
+    pub(crate) fn emit_act(&mut self, c: CpuId, task: TaskId, act: Act) {
         if self.out.wants(Class::ACTS) {
-            self.tell_worked(c, task);
+            self.emit_worked(c, task);
             self.tell(Class::ACTS, c, What::Acts { task, act });
         }
     }
@@ -22,38 +22,38 @@ impl Kernel {
     /// Wakeups without work between them belong to one step: the task leaves the kernel only after the last of them. So
     /// the first wakeup of a step always follows work, even if that took no time.
     #[inline]
-    pub(crate) fn tell_wakes(&mut self, c: CpuId, waker: TaskId, wakee: TaskId, flags: u64) {
+    pub(crate) fn emit_wakes(&mut self, c: CpuId, waker: TaskId, wakee: TaskId, flags: u64) {
         if !waker.is_idle() && flags & wake::FORK == 0 {
             let Own { user, kernel_ps, has_stepped, .. } = self.tasks[waker].own;
             if has_stepped && user == Span::ZERO && kernel_ps == 0 {
                 self.tell(Class::ACTS, c, What::Worked { task: waker, user, kernel_ps });
             }
-            self.tell_act(c, waker, Act::Wakes { wakee, sync: flags & wake::SYNC != 0 });
+            self.emit_act(c, waker, Act::Wakes { wakee, sync: flags & wake::SYNC != 0 });
         }
     }
 
     /// Emits that a task asks for a change to itself. The task has done no more since its last work than what the change
     /// costs, even if that is nothing: so it always follows work, even if that took no time.
-    pub(crate) fn tell_asks(&mut self, c: CpuId, task: TaskId, request: Request) {
+    pub(crate) fn emit_asks(&mut self, c: CpuId, task: TaskId, request: Request) {
         let Own { user, kernel_ps, .. } = self.tasks[task].own;
         if user == Span::ZERO && kernel_ps == 0 {
             self.tell(Class::ACTS, c, What::Worked { task, user, kernel_ps });
         }
-        self.tell_worked(c, task);
-        self.tell_request(task, false, request);
+        self.emit_worked(c, task);
+        self.emit_request(task, false, request);
     }
 
     /// Emits what a task has asked for from the beginning.
-    pub(crate) fn tell_first_requests(&mut self, task: TaskId) {
+    pub(crate) fn emit_first_requests(&mut self, task: TaskId) {
         let Some(spec) = self.tasks[task].spec else { return };
         let TaskSpec { slice, hint, .. } = self.workload.tasks[spec as usize];
         let requests = [slice.map(Request::Slice), hint.map(Request::Hint)];
-        requests.into_iter().flatten().for_each(|request| self.tell_request(task, false, request));
+        requests.into_iter().flatten().for_each(|request| self.emit_request(task, false, request));
     }
 
-    pub(crate) fn tell_request(&mut self, task: TaskId, outside: bool, request: Request) {
+    pub(crate) fn emit_request(&mut self, task: TaskId, outside: bool, request: Request) {
         if self.out.wants(Class::ACTS) {
-            self.out.tell_meta(self.now, Meta::Asks { task, outside, request: Box::new(request) });
+            self.out.emit_meta(self.now, Meta::Asks { task, outside, request: Box::new(request) });
         }
     }
 
@@ -72,7 +72,7 @@ impl Kernel {
         Request::Cgroup { path: path.to_owned(), change }
     }
 
-    pub(crate) fn tell_worked(&mut self, c: CpuId, task: TaskId) {
+    pub(crate) fn emit_worked(&mut self, c: CpuId, task: TaskId) {
         let Own { user, kernel_ps, .. } = std::mem::take(&mut self.task(task).own);
         let is_wanted = self.tasks[task].spec.is_some();
         if is_wanted && (user > Span::ZERO || kernel_ps > 0) {
@@ -81,16 +81,16 @@ impl Kernel {
     }
 
     /// Emits the work that tasks have done since their last act, at the end of a run.
-    pub(crate) fn tell_open_work(&mut self) {
+    pub(crate) fn emit_open_work(&mut self) {
         for task in self.tasks.ids() {
             let c = self.tasks[task].cpu;
-            self.tell_worked(c, task);
+            self.emit_worked(c, task);
         }
     }
 
     /// Emits the throughput of `task` since it was last reported.
     #[inline]
-    pub(crate) fn tell_counts(&mut self, c: CpuId, task: TaskId) {
+    pub(crate) fn emit_counts(&mut self, c: CpuId, task: TaskId) {
         if task.is_idle() {
             return;
         }
@@ -100,10 +100,10 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn tell_open_counts(&mut self) {
+    pub(crate) fn emit_open_counts(&mut self) {
         for task in self.tasks.ids() {
             let c = self.tasks[task].cpu;
-            self.tell_counts(c, task);
+            self.emit_counts(c, task);
         }
     }
 }

@@ -22,12 +22,12 @@ impl Kernel {
     }
 
     /// Emits the cgroups that exist from the beginning.
-    pub(crate) fn tell_first_groups(&mut self) {
-        self.cgroups.pre_order().into_iter().for_each(|number| self.tell_group(number));
+    pub(crate) fn emit_first_groups(&mut self) {
+        self.cgroups.pre_order().into_iter().for_each(|number| self.emit_group(number));
     }
 
     /// Emits a cgroup that has been created, or whose settings have changed.
-    pub(crate) fn tell_group(&mut self, number: Number) {
+    pub(crate) fn emit_group(&mut self, number: Number) {
         let group = &self.cgroups[number];
         let (Some(place), true) = (group.id.place(), self.tells_groups()) else { return };
         let path = &self.workload.cgroups[place].path;
@@ -40,14 +40,14 @@ impl Kernel {
             idle: group.idle,
             session: false,
         };
-        self.out.tell_meta(self.now, Meta::Group(Box::new(info)));
+        self.out.emit_meta(self.now, Meta::Group(Box::new(info)));
     }
 
     /// Emits a task's policy and cgroup.
-    pub(crate) fn tell_scheduled(&mut self, task: TaskId) {
+    pub(crate) fn emit_scheduled(&mut self, task: TaskId) {
         if self.tells_groups() && self.tasks[task].spec.is_some() {
             let (policy, group) = (self.tasks[task].policy.number(), self.cgroups.of(task).0);
-            self.out.tell_meta(self.now, Meta::Scheduled { task, policy, group });
+            self.out.emit_meta(self.now, Meta::Scheduled { task, policy, group });
         }
     }
 }

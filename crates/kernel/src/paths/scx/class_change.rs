@@ -85,7 +85,7 @@ impl<E: Engine> Sim<E> {
             return;
         }
         self.k.this_cpu().stack.push(Frame::TakeOff { task, flags: COMES_OR_GOES });
-        self.k.leave_hands(c, task, COMES_OR_GOES | deq::SCHED_CHANGE);
+        self.k.take_from_scheduler(c, task, COMES_OR_GOES | deq::SCHED_CHANGE);
         if self.k.tasks[task].on_cpu {
             let ea = self.k.tasks[task].ea;
             self.k.charge_current(self.vm.world(), rq);
