@@ -144,7 +144,8 @@ impl Kernel {
         comes_first
     }
 
-    /// The running CPU has just been taken from the queue in the middle of a path: it comes first.
+    /// This CPU, whose clock shows all its costs, has just been taken from the queue in the middle of a path: it comes
+    /// first.
     #[inline(always)]
     pub(crate) fn comes_from_queue(&mut self) {
         debug_assert!(self.cpus.this_cpu.spent_ps < 1000, "its clock shows all costs");
@@ -154,7 +155,7 @@ impl Kernel {
         self.now = cpu.clock;
     }
 
-    /// Like [`Kernel::comes_next`], but in the middle of a path, for a CPU that waits for no lock. If it has to do
+    /// Returns whether a CPU that waits for no lock may take its next step in the middle of a path. If it has to do
     /// something else before the next step, it returns to its loop.
     #[inline(always)]
     pub(crate) fn stays_first(&mut self) -> bool {

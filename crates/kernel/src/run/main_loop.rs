@@ -243,8 +243,9 @@ impl<E: Engine> Sim<E> {
         loop {
             let cpu = self.k.this_cpu();
             debug_assert!(!cpu.pauses.is_parked(), "a CPU in line for a lock has no event");
-            // Its clock may be ahead of the event.
-            let is_first = !cpu.in_user && cpu.clock <= at && cpu.pauses.is_empty();
+            // Its clock may be ahead of the event, and others may have charged it since.
+            let is_current = cpu.clock <= at && cpu.spent_ps < 1000;
+            let is_first = !cpu.in_user && is_current && cpu.pauses.is_empty();
             if cpu.in_user {
                 cpu.clock = cpu.clock.max(at);
                 duty = self.enter_kernel(c, at, duty);
