@@ -31,11 +31,6 @@ impl Kernel {
                 let inverse = self.mask_words(w, c, at).iter().map(|word| !word).collect();
                 self.first_of(&self.cut(inverse)).into()
             }
-            F::MaskSetCpu => self.change_bit(w, c, Ea(a[1]), a[0], Some(true)).into(),
-            F::MaskClearCpu => self.change_bit(w, c, Ea(a[1]), a[0], Some(false)).into(),
-            F::MaskTestCpu => self.change_bit(w, c, Ea(a[1]), a[0], None).into(),
-            F::MaskTestAndSet => self.change_bit(w, c, Ea(a[1]), a[0], Some(true)).into(),
-            F::MaskTestAndClear => self.change_bit(w, c, Ea(a[1]), a[0], Some(false)).into(),
             F::MaskSetAll => {
                 let all = self.cut(smallvec![u64::MAX; self.mask_word_count()]);
                 self.write_words(w, c, at, &all);
@@ -129,24 +124,37 @@ impl Kernel {
         words.iter().any(|&word| word != 0)
     }
 
-    /// Tests a bit and sets or clears it; CPUs that the machine doesn't have are never set.
-    fn change_bit<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea, cpu: u64, to: Option<bool>) -> u64 {
-        let cpu = cpu as u32;
-        if cpu as usize >= self.cpus.len() {
-            return 0;
-        }
-        let (byte, bit) = (u64::from(cpu / 8), 1u8 << (cpu % 8));
-        let stall_ps = w.touch_ps(at.offset(byte), 1, c, to.is_some());
+    /// `bpf_cpumask_test_cpu()`. CPUs that the machine doesn't have are never set.
+    pub(super) fn mask_test_cpu<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
+        let Some((at, bit)) = self.place_of_bit(a) else { return 0.into() };
+        let stall_ps = w.touch_ps(at, 1, c, false);
         self.charge_ps(c, stall_ps);
-        match to {
-            None => w.slice(at.offset(byte), 1).map_or(0, |b| u64::from(b[0] & bit != 0)),
-            Some(to) => {
-                let Some(b) = w.slice_mut(at.offset(byte), 1) else { return 0 };
-                let was = b[0] & bit != 0;
-                b[0] = if to { b[0] | bit } else { b[0] & !bit };
-                u64::from(was)
-            }
-        }
+        w.slice(at, 1).map_or(0, |byte| u64::from(byte[0] & bit != 0)).into()
+    }
+
+    /// Sets or clears a CPU's bit. Returns whether it was set (`bpf_cpumask_test_and_set_cpu()`).
+    pub(super) fn mask_change_cpu<W: World>(
+        &mut self,
+        w: &mut W,
+        c: CpuId,
+        a: &[u64; 5],
+        to: bool,
+    ) -> Served {
+        let Some((at, bit)) = self.place_of_bit(a) else { return 0.into() };
+        let stall_ps = w.touch_ps(at, 1, c, true);
+        self.charge_ps(c, stall_ps);
+        let Some(byte) = w.slice_mut(at, 1) else { return 0.into() };
+        let was = byte[0] & bit != 0;
+        byte[0] = if to { byte[0] | bit } else { byte[0] & !bit };
+        u64::from(was).into()
+    }
+
+    /// The byte that has the bit of the CPU in the first argument, in the mask in the second, and the bit in it; `None`
+    /// if the machine has no such CPU.
+    #[inline]
+    fn place_of_bit(&self, a: &[u64; 5]) -> Option<(Ea, u8)> {
+        let cpu = a[0] as u32;
+        ((cpu as usize) < self.cpus.len()).then(|| (Ea(a[1]).offset(u64::from(cpu / 8)), 1 << (cpu % 8)))
     }
 
     fn first_of(&self, words: &[u64]) -> u64 {

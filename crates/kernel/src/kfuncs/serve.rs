@@ -152,6 +152,9 @@ const fn serving<W: World>(f: F) -> Serve<W> {
         F::DsqInsertVtime => |k, w, c, _, a| k.dsq_insert_vtime(w, c, a),
         F::DsqMoveToLocalV1 => |k, w, c, _, a| k.move_to_local(w, c, DsqId(a[0]), 0),
         F::DsqMoveToLocal => |k, w, c, _, a| k.move_to_local(w, c, DsqId(a[0]), a[1]),
+        F::MaskTestCpu => |k, w, c, _, a| k.mask_test_cpu(w, c, a),
+        F::MaskSetCpu | F::MaskTestAndSet => |k, w, c, _, a| k.mask_change_cpu(w, c, a, true),
+        F::MaskClearCpu | F::MaskTestAndClear => |k, w, c, _, a| k.mask_change_cpu(w, c, a, false),
         _ if f as u32 >= F::MaskCreate as u32 => |k, w, c, f, a| k.serve_cpumask(w, c, f, a),
         _ => |k, w, c, f, a| k.serve_queue(w, c, f, a),
     }
