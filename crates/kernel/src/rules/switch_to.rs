@@ -67,14 +67,16 @@ impl Kernel {
         prev: TaskId,
         next: TaskId,
     ) -> Option<(Ea, bool)> {
-        let n = &mut self.tasks[next];
+        let (n, cpu) = (&mut self.tasks[next], &mut *self.cpus.this_cpu);
         let (is_ext, costs) = (n.class == SchedClass::Ext, &self.machine.costs);
         if !is_ext || self.scx.needs_slow_path || self.spinners > 0 || costs.distinguishes_switches_to_idle()
         {
             return None;
         }
-        let cpu = &mut *self.cpus.this_cpu;
-        debug_assert!(cpu.fair.curr().is_none(), "the task before is not a fair one");
+        // A task that has just joined sched_ext may have got the CPU as a fair one.
+        if cpu.fair.curr().is_some() {
+            return None;
+        }
         cpu.spent_ps += costs.context_switch_ns * 1000 + self.lines.write_task_ps(next, &cpu.holder);
         cpu.next_class = SchedClass::Ext;
         cpu.curr = next;
