@@ -119,7 +119,7 @@ impl Kernel {
         u64::from(chosen.unwrap_or(prev).0).into()
     }
 
-    /// The kernel's default choice of a CPU, if one is idle, is claimed for a waking task.
+    /// Claims the kernel's default choice of a CPU for a waking task, if a CPU is idle.
     #[inline(always)]
     fn claims_default<W: World>(
         &mut self,

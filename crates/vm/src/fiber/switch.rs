@@ -42,7 +42,7 @@ impl Routine {
     /// The context is the fiber's own, with a job.
     pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Left {
         // SAFETY: the table has an entry for each of the code's functions, and the job's is one; the stack is not in
-        // use, and has room for eight frames.
+        // use, and is large enough for eight frames.
         unsafe {
             let table = (*context).native;
             let body = match table.is_null() {
@@ -108,8 +108,8 @@ unsafe extern "C" fn interpret(
 #[inline(always)]
 pub(crate) unsafe fn start(context: *mut Context, code: StartFn, at: u64) -> Left {
     let (value, signal): (u64, u32);
-    // SAFETY: as above; the fiber's stack is not in use, and has room for eight frames. Whoever leaves the fiber gives
-    // one of the signals, and continues at the address that is pushed here.
+    // SAFETY: as above; the fiber's stack is not in use, and is large enough for eight frames. Code that leaves the
+    // fiber passes one of the signals, and jumps to the address that is pushed here.
     unsafe {
         asm!(
             "push rbp",
