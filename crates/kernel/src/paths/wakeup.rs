@@ -147,8 +147,7 @@ impl<E: Engine> Sim<E> {
         if !t.may_use(chosen, cpu) {
             return self.place_elsewhere(c, task, flags, waker);
         }
-        let (prev, idle) = (t.wake_cpu, cpu.is_idle());
-        self.k.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen, by, idle });
+        self.k.emit_placed(c, task, chosen, by);
         self.lock_for_wakeup(c, task, chosen, flags, waker);
     }
 
