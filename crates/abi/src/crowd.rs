@@ -5,8 +5,8 @@
 //! (Yamamura et al., 'Speeding up kernel scheduler by reducing cache misses', FREENIX 2002). If more are visited in
 //! turn, each is fetched from memory again.
 //!
-//! One [`Crowd`] represents one line of every task's structure, in the caches of all CPUs; its user numbers the lines.
-//! It is notified only of lines that a CPU has to fetch, so it evicts the line fetched longest ago, even if it was used
+//! One [`Crowd`] represents the lines of all tasks' structures, in the caches of all CPUs; its user numbers the lines. It
+//! is notified only of lines that a CPU has to fetch, so it evicts the line fetched longest ago, even if it was used
 //! since.
 
 use crate::CpuId;
@@ -18,86 +18,111 @@ const NOBODY: u32 = u32::MAX;
 /// Which lines each CPU's cache holds.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    ways: usize,
+    cpus: u32,
+    /// How many of a cache's sets one line of all structures maps to.
     sets: u32,
-    /// The line at each CPU, set and way.
-    lines: Vec<u32>,
-    /// For each CPU and set, the way that is evicted next.
-    next: Vec<u8>,
+    /// Those of all CPUs for the first set, then for the next one.
+    all: Vec<Set>,
 }
 
 impl Crowd {
-    /// Creates caches that each hold the lines of `held` tasks. Returns `None` for 0, which means no limit.
-    pub fn new(cpus: u32, held: u64) -> Option<Self> {
+    /// Creates caches that each hold `held` tasks' structures of so many lines. Returns `None` for 0, which means no
+    /// limit.
+    pub fn new(cpus: u32, held: u64, lines: u32) -> Option<Self> {
         let ways = WAYS.min(held as usize);
         let sets = u32::try_from((held as usize).checked_div(ways)?).ok()?;
-        let all = cpus as usize * sets as usize;
-        Some(Self { ways, sets, lines: vec![NOBODY; all * ways], next: vec![0; all] })
+        let all = cpus as usize * sets as usize * lines as usize;
+        Some(Self { cpus, sets, all: vec![Set::new(ways as u32); all] })
     }
 
-    /// Returns the set of each cache that the line of `task` maps to.
-    pub const fn set_of(&self, task: u32) -> u32 {
-        task % self.sets
+    /// Returns the set of each cache that line `which` of a task's structure maps to.
+    pub const fn set_of(&self, task: u32, which: u32) -> u32 {
+        which * self.sets + task % self.sets
     }
 
-    /// Records that `cpu` has fetched a line that maps to `set`. Returns the line that is evicted for it, if any.
-    /// `holds` returns whether the CPU still has a line; lines that others have invalidated are evicted first.
+    /// Returns this set of a CPU's cache.
     #[inline]
-    pub fn fetched(&mut self, cpu: CpuId, set: u32, line: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
-        let set = cpu.index() * self.sets as usize + set as usize;
-        let ways = &mut self.lines[set * self.ways..][..self.ways];
-        let next = &mut self.next[set];
-        // With a fixed size the loops have no jumps.
-        match <&mut [u32; WAYS]>::try_from(&mut *ways) {
-            Ok(ways) => put(ways, next, line, holds),
-            Err(_) => put(ways, next, line, holds),
-        }
+    pub fn set(&mut self, cpu: CpuId, set: u32) -> &mut Set {
+        &mut self.all[(set * self.cpus) as usize + cpu.index()]
     }
 
-    /// Returns the same where `cpu` still has every line of the set, and so not the one that it has fetched. Nothing
-    /// happens, and nothing is returned, where the set has a place that was never used.
-    #[inline]
-    pub fn replaced(&mut self, cpu: CpuId, set: u32, line: u32) -> Option<u32> {
-        let set = cpu.index() * self.sets as usize + set as usize;
-        let ways = &mut self.lines[set * self.ways..][..self.ways];
-        if *ways.last()? == NOBODY {
-            return None;
-        }
-        let next = &mut self.next[set];
-        let gone = std::mem::replace(&mut ways[usize::from(*next)], line);
-        *next = if usize::from(*next) + 1 == ways.len() { 0 } else { *next + 1 };
-        Some(gone)
-    }
-
-    /// Returns whether `cpu` has lost a line of the set to other CPUs.
-    pub fn has_lost(&self, cpu: CpuId, set: u32, holds: impl Fn(u32) -> bool) -> bool {
-        let set = cpu.index() * self.sets as usize + set as usize;
-        let ways = &self.lines[set * self.ways..][..self.ways];
-        ways.iter().any(|&way| way != NOBODY && !holds(way))
-    }
-
-    /// Returns the number of sets of a cache.
-    pub const fn sets(&self) -> u32 {
-        self.sets
+    /// Returns the address of a set of CPU 0's cache; those of the other CPUs are behind it.
+    pub fn address(&mut self, set: u32) -> *mut Set {
+        self.all.as_mut_ptr().wrapping_add((set * self.cpus) as usize)
     }
 }
 
-/// Puts a line into a set, unless it is already there: into the first free way, otherwise in place of the line to evict
-/// next, which is returned.
+/// A set of one CPU's cache. Machine code changes it too, so the fields have fixed places, in one line of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct Set {
+    /// The line in each way.
+    pub lines: [u32; WAYS],
+    /// The number of ways.
+    pub ways: u32,
+    /// The way that is evicted next.
+    pub next: u32,
+    /// A bit for each way that was never used, or whose line others have invalidated.
+    pub free: u32,
+}
+
+impl Set {
+    const fn new(ways: u32) -> Self {
+        Self { lines: [NOBODY; WAYS], ways, next: 0, free: (1 << ways) - 1 }
+    }
+
+    /// Like `put` for a set that is not told which lines others have invalidated: `holds` returns whether the CPU still
+    /// has a line.
+    #[inline]
+    pub fn fetched(&mut self, line: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
+        if self.ways_with(line) != 0 {
+            return None;
+        }
+        let all = (1 << self.ways) - 1;
+        self.free = all & ways(&self.lines, |way| way == NOBODY || !holds(way));
+        self.put(line)
+    }
+
+    /// Puts a line in that the CPU has fetched: where it was before others invalidated it, or into a free way, otherwise
+    /// in place of the line to evict next, which is returned.
+    #[inline]
+    pub fn put(&mut self, line: u32) -> Option<u32> {
+        match self.free {
+            0 => Some(self.replace(line)),
+            free => {
+                let before = self.ways_with(line);
+                let way = (if before == 0 { free } else { before }).trailing_zeros();
+                self.lines[way as usize] = line;
+                self.free &= !(1 << way);
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn replace(&mut self, line: u32) -> u32 {
+        let gone = std::mem::replace(&mut self.lines[self.next as usize], line);
+        self.next = if self.next + 1 < self.ways { self.next + 1 } else { 0 };
+        gone
+    }
+
+    /// Frees the way of a line that another CPU has invalidated.
+    #[inline]
+    pub fn lose(&mut self, line: u32) {
+        self.free |= self.ways_with(line);
+    }
+
+    /// A bit for the way with this line, if there is one.
+    #[inline]
+    fn ways_with(&self, line: u32) -> u32 {
+        ways(&self.lines, |way| way == line)
+    }
+}
+
+/// A bit for each of these ways. Their number is fixed, so that there are no jumps.
 #[inline(always)]
-fn put(ways: &mut [u32], next: &mut u8, line: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
-    if ways.iter().fold(false, |found, &way| found | (way == line)) {
-        return None;
-    }
-    let free = |&way: &u32| way == NOBODY || !holds(way);
-    let all_free = ways.iter().enumerate().fold(0_u32, |all, (n, way)| all | u32::from(free(way)) << n);
-    if let Some(way) = ways.get_mut(all_free.trailing_zeros() as usize) {
-        *way = line;
-        return None;
-    }
-    let gone = std::mem::replace(&mut ways[usize::from(*next)], line);
-    *next = (*next + 1) % ways.len() as u8;
-    Some(gone)
+fn ways(lines: &[u32; WAYS], is: impl Fn(u32) -> bool) -> u32 {
+    lines.iter().enumerate().fold(0, |all, (n, &way)| all | u32::from(is(way)) << n)
 }
 
 #[cfg(test)]
@@ -106,11 +131,12 @@ mod tests {
 
     /// CPU 0 fetches tasks' lines, and keeps all of them except `lost`. Checks whose lines are evicted.
     fn check(held: u64, lost: &[u32], fetched: &[u32], expected: &[u32]) {
-        let mut crowd = Crowd::new(2, held).expect("a limit");
+        let mut crowd = Crowd::new(2, held, 1).expect("a limit");
+        let sets = crowd.sets;
         let gone =
-            |&task: &u32| crowd.fetched(CpuId(0), crowd.set_of(task), task, |other| !lost.contains(&other));
+            |&task: &u32| crowd.set(CpuId(0), task % sets).fetched(task, |other| !lost.contains(&other));
         assert_eq!(fetched.iter().filter_map(gone).collect::<Vec<_>>(), expected, "{held}: {fetched:?}");
-        assert_eq!(crowd.fetched(CpuId(1), 0, 0, |_| true), None, "each CPU has a cache of its own");
+        assert_eq!(crowd.set(CpuId(1), 0).fetched(0, |_| true), None, "each CPU has a cache of its own");
     }
 
     #[test]
@@ -120,30 +146,47 @@ mod tests {
         check(2, &[], &[1, 2, 3, 1], &[1, 2]);
     }
 
-    /// After these, CPU 0 fetches one more line. Checks that [`Crowd::replaced`] evicts the same line as
-    /// [`Crowd::fetched`].
-    fn check_replaced(held: u64, fetched: &[u32], expected: Option<u32>) {
-        let mut crowd = Crowd::new(1, held).expect("a limit");
-        for &task in fetched {
-            crowd.fetched(CpuId(0), crowd.set_of(task), task, |_| true);
+    /// CPU 0 fetches these tasks' lines, and loses those with a minus sign. Checks that a set that knows what it lost
+    /// evicts the expected lines, and the same ones as a set that asks.
+    fn check_put(held: u64, steps: &[i32], expected: &[u32]) {
+        let mut knows = Crowd::new(1, held, 1).expect("a limit");
+        let mut asks = knows.clone();
+        let (mut gone, mut holds) = (Vec::new(), [false; 100]);
+        for step in steps {
+            let task = step.unsigned_abs();
+            let set = knows.set_of(task, 0);
+            if *step < 0 {
+                knows.set(CpuId(0), set).lose(task);
+            } else if !holds[task as usize] {
+                let evicted = knows.set(CpuId(0), set).put(task);
+                let same = asks.set(CpuId(0), set).fetched(task, |other| holds[other as usize]);
+                assert_eq!(same, evicted, "{held}: {steps:?}");
+                evicted.iter().for_each(|&other| holds[other as usize] = false);
+                gone.extend(evicted);
+            }
+            holds[task as usize] = *step > 0;
         }
-        let (mut other, set) = (crowd.clone(), crowd.set_of(99));
-        assert_eq!(crowd.replaced(CpuId(0), set, 99), expected, "{held}: {fetched:?}");
-        if expected.is_some() {
-            assert_eq!(other.fetched(CpuId(0), set, 99, |_| true), expected, "{held}: {fetched:?}");
-            assert_eq!((&crowd.lines, &crowd.next), (&other.lines, &other.next), "{held}: {fetched:?}");
-        }
-        assert!(!crowd.has_lost(CpuId(0), set, |_| true));
-        assert_eq!(crowd.has_lost(CpuId(0), set, |_| false), !fetched.is_empty());
+        assert_eq!(gone, expected, "{held}: {steps:?}");
     }
 
     #[test]
-    fn the_short_way_evicts_the_same_line() {
-        check_replaced(2, &[], None);
-        check_replaced(2, &[1], None);
-        check_replaced(2, &[1, 2], Some(1));
-        check_replaced(2, &[1, 2, 3], Some(2));
-        check_replaced(1, &[1], Some(1));
+    fn a_set_knows_which_ways_are_free() {
+        check_put(2, &[1, 2], &[]);
+        check_put(2, &[1, 2, 3, 4], &[1, 2]);
+        check_put(1, &[1, 2], &[1]);
+        check_put(2, &[1, 2, -2, 3, 4], &[1]);
+        check_put(2, &[1, 2, -1, -2, 2, 3, 4], &[3]);
+        check_put(2, &[1, 2, -9, 3], &[1]);
+        check_put(16, &[2, 4, 6, 8, 10, 12, 14, 16, 3, -6, -8, 18, 20, 22], &[2]);
+    }
+
+    #[test]
+    fn lines_of_one_structure_have_sets_of_their_own() {
+        let mut crowd = Crowd::new(2, 16, 3).expect("a limit");
+        let sets = [(0, 0), (1, 0), (2, 0), (0, 1), (5, 2)].map(|(task, which)| crowd.set_of(task, which));
+        assert_eq!(sets, [0, 1, 0, 2, 5]);
+        let of_cpu_1 = std::ptr::from_mut(crowd.set(CpuId(1), 5));
+        assert_eq!(crowd.address(5).wrapping_add(1), of_cpu_1);
     }
 
     #[test]
@@ -151,6 +194,6 @@ mod tests {
         let all: Vec<u32> = (0..32).collect();
         check(32, &[], &all, &[]);
         check(16, &[], &all, &all[..16]);
-        assert!(Crowd::new(2, 0).is_none(), "no limit");
+        assert!(Crowd::new(2, 0, 1).is_none(), "no limit");
     }
 }

@@ -131,9 +131,9 @@ impl Transfers {
         self.costs.tasks_held > 0
     }
 
-    /// Returns the caches that hold one line of each task's structure, or `None` if they hold all.
-    pub fn crowd(&self) -> Option<Crowd> {
-        Crowd::new(self.topology.cpus(), self.costs.tasks_held)
+    /// Returns the caches that hold the lines of tasks' structures, which have so many each, or `None` if they hold all.
+    pub fn crowd(&self, lines: u32) -> Option<Crowd> {
+        Crowd::new(self.topology.cpus(), self.costs.tasks_held, lines)
     }
 
     /// Returns how long it takes to get a line that no CPU has touched, in picoseconds.

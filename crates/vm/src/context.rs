@@ -8,7 +8,7 @@
 use crate::code::{Code, op::Size};
 use crate::fiber::{self, Link, Signal};
 use crate::known::Known;
-use crate::memory::{BASE, RawMoves, VmWorld};
+use crate::memory::{BASE, RawCrowd, RawMoves, VmWorld};
 use crate::profile::{Profile, Tally};
 use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Meter, Usage};
 use keel_abi::clocks::Clocks;
@@ -114,9 +114,8 @@ pub(crate) struct Context {
     pub(crate) prices: *const u32,
     pub(crate) writers: *mut u16,
     pub(crate) moves: RawMoves,
-    /// The lines that crowd each other: the number of the first, and their count.
-    pub(crate) crowded_first: u64,
-    pub(crate) crowded_lines: u64,
+    /// The lines that crowd each other.
+    pub(crate) crowded: RawCrowd,
 
     /// The first entries of the table of addresses, where emitted code finds them at once.
     pub(crate) first_addresses: [u64; FIRST_ADDRESSES],

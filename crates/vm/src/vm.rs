@@ -92,7 +92,7 @@ impl Vm {
         }
         let tables = native(&config, &code, object)?;
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
-        crowd_tasks(&mut world, object);
+        crowd_tasks(&mut world, object)?;
         let callees = link::functions(&code, linker)?;
         let addresses = link::addresses(&code, object, &mut world, linker)?;
         let stacks = Stacks::new(&mut world, config.cpus)
@@ -146,7 +146,7 @@ impl Vm {
             races.forget_all();
         }
         self.world.renew(&object.maps).map_err(WorldError::Map)?;
-        crowd_tasks(&mut self.world, object);
+        crowd_tasks(&mut self.world, object)?;
         self.seats = seats(&self.world, self.config.cpus);
         self.addresses = link::addresses(&self.code, object, &mut self.world, linker)?;
         Ok(())
@@ -289,8 +289,7 @@ impl Vm {
             prices: ptr::null(),
             writers: raw.writers,
             moves: raw.moves,
-            crowded_first: raw.crowded.0,
-            crowded_lines: raw.crowded.1,
+            crowded: raw.crowded,
             checked: self.config.checked && self.config.mode == Mode::Interpreted,
             branches: if self.branches.is_empty() { ptr::null_mut() } else { self.branches.as_mut_ptr() },
             stall_ps: 0,
@@ -451,12 +450,13 @@ struct Extended {
 }
 
 /// Sets for the region which array stands for the tasks' structures, if the object has one.
-fn crowd_tasks(world: &mut VmWorld, object: &Object) {
-    let Some(tasks) = tasks_map(object) else { return };
-    let Some(array) = object.variables.iter().find(|variable| variable.map == tasks) else { return };
-    if let Some(at) = world.map_value_address(MapId(array.map), array.offset) {
-        world.region_mut().crowd(at, u64::from(array.size), u64::from(array.size / array.len.max(1)));
-    }
+fn crowd_tasks(world: &mut VmWorld, object: &Object) -> Result<(), LoadError> {
+    let Some(tasks) = tasks_map(object) else { return Ok(()) };
+    let Some(array) = object.variables.iter().find(|variable| variable.map == tasks) else { return Ok(()) };
+    let Some(at) = world.map_value_address(MapId(array.map), array.offset) else { return Ok(()) };
+    let size = u64::from(array.size / array.len.max(1));
+    world.region_mut().crowd(at, u64::from(array.size), size).map_err(WorldError::Reserve)?;
+    Ok(())
 }
 
 fn failed(fault: Fault) -> Progress {

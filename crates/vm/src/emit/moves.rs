@@ -1,13 +1,15 @@
 //! Moving a cache line here: the common cases of [`Region`](crate::memory::Region) in emitted code.
 //!
 //! In these, its last writer still holds the line, a bit of its word stands for one CPU, the move has a price, and the
-//! line evicts no other. The engine handles everything else.
+//! line evicts no other. The submodule reads lines that do evict others. The engine handles everything else.
+
+mod crowded;
 
 use super::asm::{Asm, Label};
 use super::registers::{A, B, at, at_entry, field};
 use super::stubs;
 use crate::context::Context;
-use crate::memory::{LineForm, Moved, RawMoves};
+use crate::memory::{LineForm, Moved, RawCrowd, RawMoves};
 use iced_x86::{Code, MemoryOperand, Register};
 use std::mem::offset_of;
 
@@ -61,19 +63,13 @@ fn load(asm: &mut Asm, to: Register, from: MemoryOperand) {
 
 fn move_line(asm: &mut Asm, write: bool, (crowded, has_arena): (bool, bool), stub: usize) {
     use Register::{EAX, RAX, RCX};
-    let (ask, ask_now, priced) = (asm.label(), asm.label(), asm.label());
-    let own = asm.label();
+    let (ask, priced, own, crowds) = (asm.label(), asm.label(), asm.label(), asm.label());
+    save(asm, &SAVED);
     if crowded {
-        // The line's word is no longer needed if the engine takes over.
-        asm.reg(Code::Push_r64, B);
-        asm.reg_reg(Code::Mov_r64_rm64, B, A);
-        asm.reg_mem(Code::Sub_r64_rm64, B, field(offset_of!(Context, crowded_first)));
-        asm.reg_mem(Code::Cmp_r64_rm64, B, field(offset_of!(Context, crowded_lines)));
-        asm.reg(Code::Pop_r64, B);
-        asm.to(Code::Jb_rel32_64, ask_now);
-    }
-    for register in SAVED {
-        asm.reg(Code::Push_r64, register);
+        asm.reg_reg(Code::Mov_r64_rm64, RAX, A);
+        asm.reg_mem(Code::Sub_r64_rm64, RAX, crowd(offset_of!(RawCrowd, first)));
+        asm.reg_mem(Code::Cmp_r64_rm64, RAX, crowd(offset_of!(RawCrowd, count)));
+        asm.to(Code::Jb_rel32_64, if write { ask } else { crowds });
     }
     load(asm, RAX, field(offset_of!(Context, writers)));
     asm.reg_mem(Code::Movzx_r32_rm16, EAX, at_entry(RAX, A, 2));
@@ -91,20 +87,33 @@ fn move_line(asm: &mut Asm, write: bool, (crowded, has_arena): (bool, bool), stu
     asm.to(Code::Jle_rel32_64, ask);
     asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), RAX);
     take(asm, write);
-    count(asm);
-    if has_arena {
-        // Somebody holds the line, so its page is backed.
-        asm.mem_imm(Code::Mov_rm64_imm32, field(offset_of!(Context, denied)), 0);
-    }
-    restore(asm);
-    asm.bare(Code::Retnq);
+    count(asm, RAX);
+    finish(asm, &SAVED, has_arena);
     if write {
         from_another_holder(asm, (own, priced), ask);
     }
     asm.bind(ask);
-    restore(asm);
-    asm.bind(ask_now);
+    restore(asm, &SAVED);
     asm.jump_tabled(stub);
+    if crowded && !write {
+        asm.bind(crowds);
+        crowded::read(asm, has_arena, ask);
+    }
+}
+
+/// The line is here: returns.
+fn finish(asm: &mut Asm, saved: &[Register], has_arena: bool) {
+    if has_arena {
+        // Somebody held the line once, so its page is backed.
+        asm.mem_imm(Code::Mov_rm64_imm32, field(offset_of!(Context, denied)), 0);
+    }
+    restore(asm, saved);
+    asm.bare(Code::Retnq);
+}
+
+/// A field of [`RawCrowd`], by its offset.
+fn crowd(offset: usize) -> MemoryOperand {
+    field(offset_of!(Context, crowded) + offset)
 }
 
 /// Leaves in rax a holder of a line whose last writer is this CPU.
@@ -135,9 +144,9 @@ fn take(asm: &mut Asm, write: bool) {
     }
 }
 
-/// Counts a move with the price in rax. A line that somebody held has a place. Changes rcx and `B`.
-fn count(asm: &mut Asm) {
-    use Register::{ECX, RAX, RCX};
+/// Counts a move with the price in this register. A line that somebody held has a place. Changes rcx and `B`.
+fn count(asm: &mut Asm, price: Register) {
+    use Register::{ECX, RCX};
     // A place is a multiple of an entry's number.
     const SCALE: u32 = (1 << Moved::LOG2) / Moved::PLACES;
     let entry = |offset: usize| {
@@ -149,11 +158,13 @@ fn count(asm: &mut Asm) {
     load(asm, B, field(offset_of!(Context, moves) + offset_of!(RawMoves, first)));
     load(asm, B, at(B, 0));
     asm.mem(Code::Inc_rm64, entry(offset_of!(Moved, times)));
-    asm.mem_reg(Code::Add_rm64_r64, entry(offset_of!(Moved, stall_ps)), RAX);
+    asm.mem_reg(Code::Add_rm64_r64, entry(offset_of!(Moved, stall_ps)), price);
 }
 
-fn restore(asm: &mut Asm) {
-    for register in SAVED.into_iter().rev() {
-        asm.reg(Code::Pop_r64, register);
-    }
+fn save(asm: &mut Asm, registers: &[Register]) {
+    registers.iter().for_each(|&register| asm.reg(Code::Push_r64, register));
+}
+
+fn restore(asm: &mut Asm, registers: &[Register]) {
+    registers.iter().rev().for_each(|&register| asm.reg(Code::Pop_r64, register));
 }

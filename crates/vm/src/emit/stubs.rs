@@ -1,7 +1,7 @@
 //! The engine's functions that emitted code calls, through a table of addresses next to the code.
 //!
 //! Calls off the hot path go through stubs that preserve every register except r10 and r11, so that the code around
-//! them can leave its values where they are. Floating point is not saved: emitted code has none.
+//! them can leave its values where they are. Floating point is not saved: emitted code keeps nothing there.
 
 use crate::{calls, drain, interp, known, numbers, trees};
 use std::arch::naked_asm;

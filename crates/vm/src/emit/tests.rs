@@ -58,7 +58,7 @@ fn text_of(asm: Asm) -> String {
     let mut formatter = NasmFormatter::new();
     let mut text = String::new();
     for instruction in Decoder::with_ip(64, bytes.code(), at, DecoderOptions::NONE) {
-        text += &format!("{:>3x}  ", instruction.ip() - at);
+        text += &format!("{:>3X}  ", instruction.ip() - at);
         formatter.format(&instruction, &mut text);
         text.push('\n');
     }

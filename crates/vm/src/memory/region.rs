@@ -19,6 +19,8 @@ use super::window::{self, WINDOW_AT, WINDOW_BYTES, Window};
 use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use crate::races::Races;
 use crowded::Crowded;
+pub(crate) use crowded::Known;
+pub use crowded::RawCrowd;
 use keel_abi::bpf::Ea;
 use keel_abi::holders::HolderKey;
 use keel_abi::lines::{Line, LineUse, Transfers};
@@ -52,8 +54,8 @@ pub struct RawRegion {
     pub moves: RawMoves,
     /// How to find a line and its holders.
     pub lines: LineForm,
-    /// The lines that crowd each other out of caches: the number of the first, and their count.
-    pub crowded: (u64, u64),
+    /// The lines that crowd each other out of caches.
+    pub crowded: RawCrowd,
 }
 
 /// How code finds the word of a cache line, and the meaning of the word.
@@ -196,7 +198,7 @@ impl Region {
             writers: self.writers.start().as_ptr().cast(),
             moves: self.moves.raw(),
             lines: LineForm::of(&self.transfers),
-            crowded: self.crowded.as_ref().map_or((0, 0), Crowded::extent),
+            crowded: self.crowded.as_ref().map_or(RawCrowd::NONE, Crowded::raw),
         }
     }
 
@@ -408,7 +410,9 @@ impl Region {
     /// The lines that moved, by the address of their first byte, and the cost.
     pub fn moved(&self) -> impl Iterator<Item = (Ea, LineUse)> + '_ {
         let log2 = self.transfers.line_log2();
-        self.moves.sorted().into_iter().map(move |(line, uses)| (Ea(BASE + (line << log2)), uses))
+        let counted =
+            |line| self.crowded.as_ref().map_or(LineUse::default(), |crowded| crowded.counted(line));
+        self.moves.sorted(counted).into_iter().map(move |(line, uses)| (Ea(BASE + (line << log2)), uses))
     }
 
     /// The state of the line of the byte at `at`; untouched if that is out of bounds.
@@ -499,7 +503,7 @@ impl Region {
             watch.took(&self.transfers, (at, before), cpu, write, price);
         }
         let Some(crowded) = &mut self.crowded else { return price };
-        if write && before.sharers & !me != 0 {
+        if write {
             crowded.lost(at, before.sharers & !me);
         }
         if before.sharers & me == 0 {

@@ -285,7 +285,7 @@ fn elements_that_stand_for_tasks_crowd_each_other() {
         let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), costs);
         let mut region = Region::new(1 << 30, false, transfers).expect("address space");
         let at = region.reserve(1024).expect("area");
-        region.crowd(at, 1024, size);
+        region.crowd(at, 1024, size).expect("address space");
         let touch = |(offset, cpu)| region.touch_ps(at.offset(offset), 8, CpuId(cpu), true);
         // The second element's lines do not displace each other. The third element's line displaces the first one's.
         let seen = [(0, 0), (128, 0), (192, 0), (256, 0), (0, 0), (256, 1)].map(touch);
@@ -304,7 +304,7 @@ fn a_line_that_another_cpu_took_leaves_a_place() {
     let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), costs);
     let mut region = Region::new(1 << 30, false, transfers).expect("address space");
     let at = region.reserve(1024).expect("area");
-    region.crowd(at, 1024, 64);
+    region.crowd(at, 1024, 64).expect("address space");
     let mut check = |element: u64, cpu, write, expected| {
         let seen = region.touch_ps(at.offset(64 * element), 8, CpuId(cpu), write);
         assert_eq!(seen, expected, "{element} by {cpu}");

@@ -58,7 +58,7 @@ impl KernelLines {
         let cpus = topology.cpus();
         let transfers = Transfers::new(topology.clone(), costs);
         Self {
-            crowded: transfers.crowd().map(|crowd| Crowded { crowd, tasks: Vec::new() }),
+            crowded: transfers.crowd(1).map(|crowd| Crowded { crowd, tasks: Vec::new() }),
             transfers,
             runqueues: vec![Line::default(); cpus as usize],
             queues: Vec::new(),
@@ -292,7 +292,8 @@ impl Crowded {
             return;
         }
         let holds = |other: u32| tasks[other as usize].sharers & me != 0;
-        if let Some(gone) = self.crowd.fetched(by.cpu(), self.crowd.set_of(task.0), task.0, holds) {
+        let set = self.crowd.set_of(task.0, 0);
+        if let Some(gone) = self.crowd.set(by.cpu(), set).fetched(task.0, holds) {
             let gone = &mut tasks[gone as usize];
             gone.sharers = transfers.holders().without(gone.sharers, by.cpu());
         }

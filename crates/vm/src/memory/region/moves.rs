@@ -94,18 +94,29 @@ impl Moves {
         unsafe { &mut *(*self.first.as_ptr()).add((*place / Moved::PLACES) as usize - 1) }
     }
 
-    /// The lines by number, and the cost of their moves.
-    pub(super) fn sorted(&self) -> Vec<(u64, LineUse)> {
+    /// The lines by number, and the cost of their moves, including those of each line that were counted `elsewhere`.
+    pub(super) fn sorted(&self, elsewhere: impl Fn(u64) -> LineUse) -> Vec<(u64, LineUse)> {
+        let uses = |moved: &Moved| {
+            let others = elsewhere(moved.line);
+            LineUse { moves: moved.times + others.moves, stall_ps: moved.stall_ps + others.stall_ps }
+        };
         // SAFETY: the entries exist, and nobody has a reference to one of them or changes it during this call.
         let moved = match self.moved.len() {
             0 => &[],
             len => unsafe { std::slice::from_raw_parts(*self.first.as_ptr(), len) },
         };
-        let uses = |m: &Moved| LineUse { moves: m.times, stall_ps: m.stall_ps };
-        let moved = moved.iter().filter(|moved| moved.times > 0);
-        let mut all: Vec<_> = moved.map(|moved| (moved.line, uses(moved))).collect();
+        let all = moved.iter().map(|moved| (moved.line, uses(moved)));
+        let mut all: Vec<_> = all.filter(|(_, uses)| uses.moves > 0).collect();
         all.sort_unstable_by_key(|(line, _)| *line);
         all
+    }
+
+    /// Adds to each line's moves those that were counted `elsewhere`.
+    pub(super) fn add(&mut self, elsewhere: impl Fn(u64) -> LineUse) {
+        for (line, uses) in self.sorted(elsewhere) {
+            let moved = self.of(line);
+            (moved.times, moved.stall_ps) = (uses.moves, uses.stall_ps);
+        }
     }
 }
 
