@@ -110,9 +110,8 @@ impl Kernel {
 
     /// Returns the CPUs that a step of the task's program confines it to. An empty set means all CPUs.
     pub(crate) fn wanted_cpus(&self, task: TaskId, step: u32) -> CpuSet {
-        let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");
-        match &self.workload.tasks[spec as usize].steps[step as usize] {
-            Step::Affinity(cpus) if !cpus.is_empty() => cpus.clone(),
+        match self.steps.of(&self.tasks[task], step) {
+            Some(Step::Affinity(cpus)) if !cpus.is_empty() => cpus.clone(),
             _ => CpuSet::first(self.cpus.len() as u32),
         }
     }

@@ -81,6 +81,7 @@ impl Kernel {
             weight: crate::rules::policy::weight_of(policy, nice),
             pid,
             spec,
+            program: self.steps.begin_of(spec),
             doing: Doing::Steps,
             next_step: 0,
             loops: Vec::new(),

@@ -64,10 +64,9 @@ impl Kernel {
     }
 
     pub(crate) fn wanted_policy(&self, task: TaskId, step: u32) -> Policy {
-        let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");
-        match self.workload.tasks[spec as usize].steps[step as usize] {
-            Step::Policy(policy) => policy,
-            ref other => unreachable!("a change of policy to {other:?}"),
+        match self.steps.of(&self.tasks[task], step) {
+            Some(&Step::Policy(policy)) => policy,
+            other => unreachable!("a change of policy to {other:?}"),
         }
     }
 }

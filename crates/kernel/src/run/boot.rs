@@ -29,6 +29,7 @@ use crate::state::scx::Scx;
 use crate::state::scx::queues::Queues;
 use crate::state::sessions::Sessions;
 use crate::state::setup::{FIRST_PID, MAX_TASKS, Scheduler, Setup, SetupError, refuse};
+use crate::state::steps::Steps;
 use crate::state::task::Tasks;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ops_flags;
@@ -55,7 +56,7 @@ fn uptime(seed: u64) -> Span {
 }
 
 impl Kernel {
-    pub(crate) fn boot<W: World>(world: &mut W, setup: Setup, wants: Class) -> Result<Self, SetupError> {
+    pub(crate) fn boot<W: World>(world: &mut W, mut setup: Setup, wants: Class) -> Result<Self, SetupError> {
         let scheduler = setup.scheduler.unwrap_or_else(|| Scheduler {
             name: crate::state::fair::NAME.to_owned(),
             ..Scheduler::default()
@@ -133,6 +134,7 @@ impl Kernel {
             log: Log::default(),
             insn_ps: setup.machine.policy_insn_ps(),
             machine: setup.machine,
+            steps: Steps::taken_from(&mut setup.workload.tasks),
             workload: setup.workload,
         };
         kernel.objects.processes.hints = scheduler.hints;

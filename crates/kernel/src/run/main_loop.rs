@@ -42,8 +42,8 @@ pub enum State {
 /// Whether a CPU has left the kernel.
 enum Left {
     NotYet,
-    /// Its next event is in the queue.
-    ForLater,
+    /// It is in user mode or idle until this moment, and others may come before that.
+    ForLater(Instant),
     /// It is in user mode until this moment, which comes before everything else.
     Until(Instant),
 }
@@ -236,7 +236,8 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. `duty` is what it enters
-    /// the kernel for, unless it has to look. Then a CPU that is due in the middle of its path goes on at once.
+    /// the kernel for, unless it has to look. Then the CPU that is due next goes on at once, if the loop has nothing to
+    /// do before that.
     #[inline(always)]
     fn run_cpu(&mut self, mut c: CpuId, mut at: Instant, mut duty: Option<Duty>) {
         self.k.cpus.run(c);
@@ -252,18 +253,14 @@ impl<E: Engine> Sim<E> {
             } else if is_first {
                 self.k.comes_from_queue();
             }
-            at = match self.run_frames(c, duty.take(), is_first) {
-                Left::ForLater => return,
-                Left::Until(at) => at,
-                Left::NotYet => match self.holds_up(c) {
-                    None => return,
-                    Some((at, next)) => {
-                        c = next;
-                        self.k.cpus.run(c);
-                        at
-                    }
-                },
+            let next = match self.run_frames(c, duty.take(), is_first) {
+                Left::Until(own) => Some((own, c)),
+                Left::ForLater(own) => self.lets_others_run(c, own, false),
+                Left::NotYet => self.holds_up(c),
             };
+            let Some(next) = next else { return };
+            (at, c) = next;
+            self.k.cpus.run(c);
         }
     }
 
@@ -366,15 +363,31 @@ impl<E: Engine> Sim<E> {
                 None => return self.leave_kernel(c),
             },
         };
+        if let Duty::Act = duty {
+            return self.act_or_leave(c);
+        }
         self.fulfil(c, duty);
         Left::NotYet
+    }
+
+    /// Carries out [`Duty::Act`]. If the task only works then, and nothing else is left to do, the CPU leaves the kernel.
+    #[inline(always)]
+    fn act_or_leave(&mut self, c: CpuId) -> Left {
+        if !self.act(c) {
+            return Left::NotYet;
+        }
+        let cpu = &*self.k.cpus.this_cpu;
+        match cpu.stack.is_empty() && cpu.pauses.is_empty() {
+            true => self.leave_kernel(c),
+            false => Left::NotYet,
+        }
     }
 
     /// Carries out the CPU's duty.
     #[inline(always)]
     fn fulfil(&mut self, c: CpuId, duty: Duty) {
         match duty {
-            Duty::Act => self.act(c),
+            Duty::Act => unreachable!("this is carried out before"),
             // Its timer fired just now, so this sleep is still the same.
             Duty::Wake(task) => self.wake(c, task, wake::TTWU, TaskId::IDLE),
             Duty::Interrupt => self.take_interrupt(c),
@@ -395,8 +408,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Suspends `c`: others run first, or it queues for a lock until it gets it. Returns who is next if that is
-    /// certain.
+    /// Suspends `c`: others run first, or it queues for a lock until it gets it. Returns who is next, and when, if the
+    /// loop has nothing to do before that.
     #[inline(always)]
     fn holds_up(&mut self, c: CpuId) -> Option<(Instant, CpuId)> {
         let cpu = self.k.this_cpu();
@@ -405,12 +418,21 @@ impl<E: Engine> Sim<E> {
             self.k.queue.clear_cpu(c);
             return None;
         }
+        self.lets_others_run(c, at, true)
+    }
+
+    /// The next event of `c` is at `at`; if `is_held`, it is in the middle of a kernel path. Returns like `holds_up`.
+    #[inline(always)]
+    fn lets_others_run(&mut self, c: CpuId, at: Instant, is_held: bool) -> Option<(Instant, CpuId)> {
         if self.goes_straight()
-            && let Some(next) = self.k.queue.change_places(c, at)
+            && let Some(next) = self.k.queue.exchange_cpu(c, at, is_held)
         {
             return Some(next);
         }
-        self.k.queue.hold_cpu(c, at);
+        match is_held {
+            true => self.k.queue.hold_cpu(c, at),
+            false => self.k.queue.return_cpu(c, at),
+        }
         None
     }
 
@@ -432,8 +454,7 @@ impl<E: Engine> Sim<E> {
             let at = cpu.tick_at.min(cpu.hrtick_at).min(cpu.work_done_at);
             if !self.k.queue.is_before_all(at) || !self.goes_straight() {
                 self.k.this_cpu().in_user = true;
-                self.k.queue.return_cpu(c, at);
-                return Left::ForLater;
+                return Left::ForLater(at);
             }
             let cpu = &mut *self.k.cpus.this_cpu;
             if at > cpu.clock || !cpu.pauses.is_empty() {

@@ -34,6 +34,7 @@ use crate::state::scx::restart::Restart;
 use crate::state::sessions::Sessions;
 use crate::state::setup::{ProgramFailure, UserProgram};
 use crate::state::starts::Starts;
+use crate::state::steps::Steps;
 use crate::state::task::{Task, Tasks};
 use crate::state::waits::WaitLog;
 use keel_abi::bpf::{Ea, MapId};
@@ -99,6 +100,8 @@ pub(crate) struct Kernel {
     /// The CPUs' topological ids.
     pub(crate) cids: Cids,
     pub(crate) workload: Workload,
+    /// The programs of the workload's tasks.
+    pub(crate) steps: Steps,
     pub(crate) objects: Objects,
     /// Tasks that wait for a mutex without giving up their CPU.
     pub(crate) spinners: u32,

@@ -46,6 +46,7 @@ pub(crate) mod scx;
 pub(crate) mod sessions;
 pub(crate) mod setup;
 pub(crate) mod starts;
+pub(crate) mod steps;
 pub(crate) mod task;
 pub(crate) mod task_struct;
 pub(crate) mod timer_number;

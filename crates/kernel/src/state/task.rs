@@ -141,8 +141,8 @@ pub(crate) struct Task {
     pub(crate) rng: Rng,
     /// The queue it is in.
     pub(crate) queue: Option<QueueId>,
-    /// The workload's task that it is an instance of; `None` for the kernel's first task.
-    pub(crate) spec: Option<u32>,
+    /// Where its program begins in [`Steps`](crate::state::steps::Steps).
+    pub(crate) program: u32,
     /// The next step of its program.
     pub(crate) next_step: u32,
     /// Distinguishes a sleep's timer from an earlier one.
@@ -176,6 +176,8 @@ pub(crate) struct Task {
     pub(crate) waking: bool,
     pub(crate) weight: u32,
     pub(crate) pid: Pid,
+    /// The workload's task that it is an instance of; `None` for the kernel's first task.
+    pub(crate) spec: Option<u32>,
     /// Passes so far, by loop slot.
     pub(crate) loops: Vec<u32>,
     /// Last expiry of each timer; grown on use.

@@ -51,12 +51,11 @@ impl<E: Engine> Sim<E> {
     fn begin_sleep(&mut self, task: TaskId, cpu: CpuId, now: Instant) {
         let t = self.k.task(task);
         t.next_step = 1;
-        let spec = t.spec.expect("kernel threads have a spec");
-        let step = &self.k.workload.tasks[spec as usize].steps[0];
-        let (&Step::Sleep(amount) | &Step::SleepDeferrable(amount)) = step else {
+        let step = self.k.steps.of(&self.k.tasks[task], 0);
+        let Some(&Step::Sleep(amount) | &Step::SleepDeferrable(amount)) = step else {
             unreachable!("kernel threads begin asleep")
         };
-        let is_deferrable = matches!(step, Step::SleepDeferrable(_));
+        let is_deferrable = matches!(step, Some(Step::SleepDeferrable(_)));
         let until = now + super::drawn(&mut self.k.tasks[task], amount);
         match is_deferrable {
             true => self.sleep_deferrable(cpu, task, until),

@@ -77,8 +77,7 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Act::Confine(cpus) => {
-                let spec = self.k.tasks[task].spec.expect("companions are of the workload");
-                self.k.workload.tasks[spec as usize].steps[CONFINES as usize] = Step::Affinity(cpus);
+                self.k.steps.replace(&self.k.tasks[task], CONFINES, Step::Affinity(cpus));
                 if !self.k.would_confine(task, CONFINES) {
                     return self.call_and_act(c);
                 }
@@ -103,8 +102,7 @@ impl<E: Engine> Sim<E> {
 
     fn call_and_act(&mut self, c: CpuId) -> Then {
         self.syscall(c);
-        self.k.this_cpu().stack.push(Frame::Act);
-        Then::Leave
+        Then::Act
     }
 }
 

@@ -37,6 +37,8 @@ const FREE_STEPS: u32 = 64;
 enum Then {
     /// The next step.
     GoOn,
+    /// The step took time. The next one follows, if nothing else comes first.
+    Act,
     /// Frames were pushed, or the task works: the path goes on by itself.
     Leave,
     /// The task works, and the step did nothing else.
@@ -47,12 +49,12 @@ enum Then {
 const FORK_WAITS_NS: u64 = 1000;
 
 impl<E: Engine> Sim<E> {
-    /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time. Returns whether that is work
-    /// and all steps were free.
+    /// Takes the steps of `task`'s program, which runs on `c`, up to its next work, if nothing else comes first. Returns
+    /// whether the CPU still comes first when the task begins that.
     #[inline(always)]
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) -> bool {
-        self.k.counters.programs_went_on += 1;
         let tells = self.k.out.wants(Class::ACTS);
+        self.k.counters.programs_went_on += 1;
         let mut left = FREE_STEPS;
         let mut is_free = true;
         while left > 0 {
@@ -69,7 +71,11 @@ impl<E: Engine> Sim<E> {
             };
             match then {
                 Then::GoOn => {}
-                Then::Leave => return false,
+                Then::Act if self.acts_at_once() => {
+                    self.k.counters.programs_went_on += 1;
+                    (left, is_free) = (FREE_STEPS, true);
+                }
+                Then::Act | Then::Leave => return false,
                 Then::Work => return is_free,
             }
         }
@@ -78,11 +84,19 @@ impl<E: Engine> Sim<E> {
         false
     }
 
+    /// Takes the next step, whichever it is. What it emits depends on the frame that it leaves.
     #[inline(never)]
     fn take_any_step(&mut self, c: CpuId, task: TaskId) -> Then {
-        match self.take_common_steps(c, task, false, &mut 1) {
+        let then = match self.take_common_steps(c, task, false, &mut 1) {
             Some(then) => then,
             None => self.take_step(c, task),
+        };
+        match then {
+            Then::Act => {
+                self.k.this_cpu().stack.push(Frame::Act);
+                Then::Leave
+            }
+            then => then,
         }
     }
 
@@ -92,9 +106,8 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     fn take_common_steps(&mut self, c: CpuId, task: TaskId, tells: bool, left: &mut u32) -> Option<Then> {
         let t = &mut self.k.tasks[task];
-        let steps = self.k.workload.tasks[t.spec? as usize].steps.as_slice();
         while *left > 0 {
-            match *steps.get(t.next_step as usize)? {
+            match *self.k.steps.next_of(t)? {
                 Step::Loop { to, times, slot } => {
                     t.next_step += 1;
                     loop_back(t, to, times, slot);
@@ -139,12 +152,12 @@ impl<E: Engine> Sim<E> {
     /// Takes the next step, one of the others.
     #[inline(never)]
     fn take_step(&mut self, c: CpuId, task: TaskId) -> Then {
-        let number = self.k.tasks[task].next_step;
-        let spec = self.k.tasks[task].spec.expect("only tasks of the workload run");
-        let Some(step) = self.k.workload.tasks[spec as usize].steps.get(number as usize) else {
+        let t = &mut self.k.tasks[task];
+        let number = t.next_step;
+        let Some(step) = self.k.steps.of(t, number) else {
             return self.exit_task(c, task);
         };
-        self.k.tasks[task].next_step = number + 1;
+        t.next_step = number + 1;
         match *step {
             Step::RunFor(span) => {
                 self.asks(|_| Request::RunFor(span));
@@ -185,8 +198,7 @@ impl<E: Engine> Sim<E> {
                 // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
                 self.k.tasks[task].next_step = number;
                 self.k.charge_ns(c, FORK_WAITS_NS);
-                self.k.this_cpu().stack.push(Frame::Act);
-                Then::Leave
+                Then::Act
             }
             Step::Fork(spec) => {
                 self.syscall(c);
@@ -208,15 +220,13 @@ impl<E: Engine> Sim<E> {
                 self.asks(|_| Request::Setsid);
                 self.syscall(c);
                 self.k.setsid(self.vm.world(), task);
-                self.k.this_cpu().stack.push(Frame::Act);
-                Then::Leave
+                Then::Act
             }
             Step::AutogroupNice(nice) => {
                 self.asks(|_| Request::AutogroupNice(nice));
                 self.syscall(c);
                 self.k.set_autogroup_nice(self.vm.world(), task, nice);
-                self.k.this_cpu().stack.push(Frame::Act);
-                Then::Leave
+                Then::Act
             }
             Step::WaitChild => self.wait_child(c, task),
             Step::Write(pages) => self.write_pages(c, task, pages),
@@ -227,8 +237,7 @@ impl<E: Engine> Sim<E> {
             }
             Step::Syscall => {
                 self.syscall(c);
-                self.k.this_cpu().stack.push(Frame::Act);
-                Then::Leave
+                Then::Act
             }
             Step::Nice(nice) if nice == self.k.tasks[task].nice => Then::GoOn,
             Step::Nice(nice) => {
@@ -358,8 +367,7 @@ impl<E: Engine> Sim<E> {
         }
         *last = if mode == TimerMode::Relative { now } else { next };
         self.syscall(c);
-        self.k.this_cpu().stack.push(Frame::Act);
-        Then::Leave
+        Then::Act
     }
 
     fn exit_task(&mut self, c: CpuId, task: TaskId) -> Then {
@@ -375,8 +383,7 @@ impl<E: Engine> Sim<E> {
         }
         if self.k.moves_process() {
             self.k.charge_ns(c, SPIN_NS);
-            self.k.this_cpu().stack.push(Frame::Act);
-            return Then::Leave;
+            return Then::Act;
         }
         // Nearly all of it comes before the parent is notified (`exit_notify()`).
         let exit_ns = self.k.machine.costs.exit_ns;

@@ -10,16 +10,25 @@ use keel_abi::{CpuId, Span};
 impl<E: Engine> Sim<E> {
     /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next one. This is the way
     /// back to user mode (`exit_to_user_mode_loop()`): kicks, interrupts and the switch to another task come first, and
-    /// the task continues when it has the CPU again.
-    pub(crate) fn act(&mut self, c: CpuId) {
-        let curr = self.k.this_cpu().curr;
-        if !curr.is_idle() && !self.has_duty() {
-            self.go_on(c);
+    /// the task continues when it has the CPU again. Returns what [`Sim::go_on`] does.
+    #[inline(always)]
+    pub(crate) fn act(&mut self, c: CpuId) -> bool {
+        !self.k.cpus.this_cpu.curr.is_idle() && !self.has_duty() && self.go_on(c)
+    }
+
+    /// A step of the current task's program has taken time. Returns whether the task takes the next one at once:
+    /// nothing else comes first, as in [`Sim::act`]. Otherwise, the loop sees to it.
+    #[inline(always)]
+    pub(super) fn acts_at_once(&mut self) -> bool {
+        if !self.k.cpus.this_cpu.pauses.is_empty() || !self.k.stays_first() {
+            self.k.this_cpu().stack.push(Frame::Act);
+            return false;
         }
+        !self.has_duty()
     }
 
     /// The current task of `c`, which has nothing else to do, continues its program if its work is done. Returns
-    /// whether it works now and nothing else has happened.
+    /// whether it only works now, and the CPU still comes first.
     #[inline(never)]
     pub(crate) fn go_on(&mut self, c: CpuId) -> bool {
         let (curr, now) = (self.k.this_cpu().curr, self.k.this_cpu().clock);

@@ -44,8 +44,7 @@ impl<E: Engine> Sim<E> {
                 t.next_step -= 1;
             }
         }
-        self.k.this_cpu().stack.push(Frame::Act);
-        Then::Leave
+        Then::Act
     }
 
     pub(super) fn wait_child(&mut self, c: CpuId, task: TaskId) -> Then {
@@ -64,8 +63,7 @@ impl<E: Engine> Sim<E> {
             let mut zombie = std::mem::take(&mut self.k.objects.processes.members[task.index()].zombie);
             self.k.touch_task(c, &mut zombie);
         }
-        self.k.this_cpu().stack.push(Frame::Act);
-        Then::Leave
+        Then::Act
     }
 
     /// `exit_mm()` and `exit_notify()`: a waiting parent is woken, synchronously.

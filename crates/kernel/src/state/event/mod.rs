@@ -72,16 +72,16 @@ impl EventQueue {
         self.cpus.hold(cpu, at);
     }
 
-    /// Holds `cpu`, which does not come first, as [`EventQueue::hold_cpu`] does, and takes the next event, if that is
-    /// one of a CPU in the middle of a kernel path, too; or does neither.
+    /// Sets the event of `cpu`, which has none, and takes the next event, if that is a CPU's; or does neither. If
+    /// `is_held`, the CPU is in the middle of a kernel path ([`EventQueue::hold_cpu`]).
     #[inline(always)]
-    pub fn change_places(&mut self, cpu: CpuId, at: Instant) -> Option<(Instant, CpuId)> {
+    pub fn exchange_cpu(&mut self, cpu: CpuId, at: Instant, is_held: bool) -> Option<(Instant, CpuId)> {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
-        let due = self.cpus.next_at();
+        let due = self.cpus.next_at().min(at);
         if due >= self.timers.next_at() || due > self.horizon {
             return None;
         }
-        let next = self.cpus.change_places(cpu, at)?;
+        let next = self.cpus.exchange(cpu, at, is_held);
         self.note();
         Some((due, next))
     }

@@ -95,17 +95,38 @@ impl Tournament {
         }
     }
 
-    /// Sets the key of `cpu` as [`Tournament::hold`] does, and takes the event of the CPU that is due first and before
-    /// that, if both are in the middle of a kernel path; or does neither.
+    /// Sets the key of `cpu`, which has none, and takes the event of the CPU that is due first then. If `is_held`, the
+    /// CPU is in the middle of a kernel path. One of both is due by [`MAX_INSTANT`].
     #[inline(always)]
-    pub(super) fn change_places(&mut self, cpu: CpuId, at: Instant) -> Option<CpuId> {
-        let next = self.next_cpu();
-        let is_held = self.winner == self.held.first() && self.winner < key(cpu, at);
-        if !is_held || !self.held.changes_places((cpu, key(cpu, at)), next) {
-            return None;
+    pub(super) fn exchange(&mut self, cpu: CpuId, at: Instant, is_held: bool) -> CpuId {
+        let key = key(cpu, at);
+        if key < self.winner {
+            return cpu;
         }
-        self.winner = self.of_final.min(self.held.first());
-        Some(next)
+        let next = self.next_cpu();
+        match self.groups.as_mut_slice() {
+            [only] => {
+                only.0[next.index() % LANES] = NEVER;
+                only.0[cpu.index() % LANES] = key;
+                self.winner = only.winner();
+            }
+            _ => self.exchange_in_rounds((cpu, key), next, is_held),
+        }
+        next
+    }
+
+    #[inline(always)]
+    fn exchange_in_rounds(&mut self, (cpu, key): (CpuId, u64), next: CpuId, is_held: bool) {
+        let are_held = is_held && self.winner == self.held.first();
+        if are_held && self.held.changes_places((cpu, key), next) {
+            self.winner = self.of_final.min(self.held.first());
+            return;
+        }
+        match is_held {
+            true => self.hold_in_list(cpu, key),
+            false => self.play_rounds(cpu, key),
+        }
+        self.take_from_rounds(next);
     }
 
     #[inline(always)]

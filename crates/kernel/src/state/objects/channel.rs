@@ -74,9 +74,22 @@ impl Buffer {
         }
     }
 
-    /// A waiting reader, if there is something to read.
+    /// Returns whether tasks wait for it.
     #[inline]
-    pub(crate) fn next_reader(&mut self) -> Option<(TaskId, u64)> {
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.readers.is_empty() || !self.writers.is_empty()
+    }
+
+    /// Takes up to two waiting tasks that can go on after a transfer this way: one of the other side first.
+    pub(crate) fn next_waiting(&mut self, way: Way) -> (Option<Wake>, Option<Wake>) {
+        match way {
+            Way::In => (self.next_reader(), self.next_writer()),
+            Way::Out => (self.next_writer(), self.next_reader()),
+        }
+    }
+
+    /// A waiting reader, if there is something to read.
+    fn next_reader(&mut self) -> Option<Wake> {
         if self.readers.is_empty() || self.held == 0 {
             return None;
         }
@@ -87,12 +100,7 @@ impl Buffer {
 
     /// A waiting writer that has enough space: any in a pipe, three quarters in a local socket
     /// (`unix_writable()`), a third in TCP (`sk_stream_is_writeable()`).
-    #[inline]
-    pub(crate) fn next_writer(&mut self) -> Option<(TaskId, u64)> {
-        if self.writers.is_empty() { None } else { self.next_waiting_writer() }
-    }
-
-    fn next_waiting_writer(&mut self) -> Option<(TaskId, u64)> {
+    fn next_writer(&mut self) -> Option<Wake> {
         let room = u64::from(self.capacity - self.held);
         let capacity = u64::from(self.capacity);
         let (enough, flags) = match self.kind {
@@ -108,6 +116,10 @@ impl Buffer {
     }
 }
 
+/// A task to wake, and the flags of its wakeup.
+pub(crate) type Wake = (TaskId, u64);
+
+/// Whether bytes go into a buffer or out of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     In,
