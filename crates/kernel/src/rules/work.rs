@@ -64,10 +64,11 @@ impl Kernel {
     /// Like `set_busy` for a CPU that has siblings.
     #[inline(never)]
     fn set_core_busy(&mut self, c: CpuId) {
-        let siblings = self.cpus.this_cpu.siblings.clone();
         let mine = self.speed_of(c);
         self.this_cpu().speed_per_mille = mine;
-        for sibling in siblings.iter() {
+        let mut nth = 0;
+        while let Some(&sibling) = self.cpus.this_cpu.siblings.get(nth) {
+            nth += 1;
             let speed = self.speed_of(sibling);
             if self.cpus[sibling].speed_per_mille != speed {
                 self.change_speed(sibling, speed);
@@ -77,7 +78,7 @@ impl Kernel {
 
     pub(crate) fn speed_of(&self, c: CpuId) -> u64 {
         let cpu = &self.cpus[c];
-        let shared = cpu.siblings.iter().any(|s| !self.cpus[s].is_idle());
+        let shared = cpu.siblings.iter().any(|&s| !self.cpus[s].is_idle());
         self.at_frequency(c, if shared { self.machine.costs.smt_shared_per_mille } else { 1000 })
     }
 
@@ -143,11 +144,42 @@ pub(crate) fn stop_working(cpu: &mut Cpu, tasks: &mut Tasks, counters: &mut Coun
 
 /// Work done in `ns` at a speed.
 const fn scale(ns: u64, per_mille: u64) -> u64 {
-    if per_mille == 1000 { ns } else { (ns as u128 * per_mille as u128 / 1000) as u64 }
+    if per_mille == 1000 {
+        return ns;
+    }
+    match ns.checked_mul(per_mille) {
+        Some(product) => product / 1000,
+        None => (ns as u128 * per_mille as u128 / 1000) as u64,
+    }
 }
 
 /// How long `work` takes at a speed, rounded up.
 const fn takes(work: Span, per_mille: u64) -> Span {
     let ns = work.as_ns();
-    Span::from_ns(if per_mille == 1000 { ns } else { (ns as u128 * 1000).div_ceil(per_mille as u128) as u64 })
+    if per_mille == 1000 {
+        return work;
+    }
+    Span::from_ns(match ns.checked_mul(1000) {
+        Some(product) => product.div_ceil(per_mille),
+        None => (ns as u128 * 1000).div_ceil(per_mille as u128) as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_and_time_convert_at_any_speed() {
+        let check = |ns: u64, per_mille: u64, done: u64, takes_ns: u64| {
+            assert_eq!(scale(ns, per_mille), done, "{ns} {per_mille}");
+            assert_eq!(takes(Span::from_ns(ns), per_mille).as_ns(), takes_ns, "{ns} {per_mille}");
+        };
+        check(1001, 1000, 1001, 1001);
+        check(1001, 600, 600, 1669);
+        check(7, 2000, 14, 4);
+        // Too large for a product of 64 bits.
+        check(1 << 62, 500, 1 << 61, 1 << 63);
+        check(u64::MAX, 1000, u64::MAX, u64::MAX);
+    }
 }

@@ -384,12 +384,14 @@ pub(crate) struct Cpu {
     pub(crate) work_done_at: Instant,
     /// Since when the current task has been working undisturbed.
     pub(crate) working_since: Instant,
+    /// Why it may not simply take its next step.
+    pub(crate) pauses: Pauses,
+    /// What it has to do before it returns to user mode.
+    pub(crate) errands: Errands,
     /// What is left to do in the kernel, last first.
     pub(crate) stack: Stack,
     /// How it takes cache lines.
     pub(crate) holder: Holder,
-    /// Why it may not simply take its next step.
-    pub(crate) pauses: Pauses,
     /// What the last callback returned.
     pub(crate) returned: u64,
     /// How often it has picked (`kick_sync`).
@@ -420,8 +422,6 @@ pub(crate) struct Cpu {
     pub(crate) deferred: VecDeque<TaskId>,
     /// Keeps higher classes from starving the scheduler's tasks.
     pub(crate) server: ClassServer,
-    /// What it has to do before it returns to user mode.
-    pub(crate) errands: Errands,
     /// The part of `spent_ps` that is waiting for a lock rather than work, if CPUs take turns.
     pub(crate) waited_ps: u64,
     /// Its total idle time, and since when it has been idle.
@@ -453,7 +453,7 @@ pub(crate) struct Cpu {
     /// Distinguishes one stay with the BPF scheduler from the next (`ops_qseq`).
     pub(crate) qseq: u64,
     /// Its SMT siblings, without itself.
-    pub(crate) siblings: CpuSet,
+    pub(crate) siblings: Box<[CpuId]>,
     /// Work gets done at this many thousandths of nominal speed.
     pub(crate) speed_per_mille: u64,
     /// Its frequency.
@@ -461,7 +461,7 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    pub(crate) fn new(siblings: CpuSet, holder: Holder) -> Self {
+    pub(crate) fn new(siblings: &CpuSet, holder: Holder) -> Self {
         Self {
             holder,
             clock: Instant::ZERO,
@@ -510,7 +510,7 @@ impl Cpu {
             online: true,
             alive: true,
             has_siblings: !siblings.is_empty(),
-            siblings,
+            siblings: siblings.iter().collect(),
             speed_per_mille: 1000,
             perf: Perf::default(),
         }

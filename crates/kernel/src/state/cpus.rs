@@ -27,8 +27,8 @@ impl Cpus {
     pub(crate) fn new(siblings: Vec<CpuSet>, transfers: &Transfers) -> Self {
         let holders = (0..).map(|cpu| transfers.holder(CpuId(cpu)));
         let all = siblings.into_iter().zip(holders);
-        let all = all.map(|(siblings, holder)| Box::new(Cpu::new(siblings, holder))).collect();
-        let stand_in = Box::new(Cpu::new(CpuSet::default(), transfers.holder(CpuId(0))));
+        let all = all.map(|(siblings, holder)| Box::new(Cpu::new(&siblings, holder))).collect();
+        let stand_in = Box::new(Cpu::new(&CpuSet::default(), transfers.holder(CpuId(0))));
         let mut cpus = Self { this_cpu: stand_in, running: CpuId(0), all };
         swap(&mut cpus.this_cpu, &mut cpus.all[0]);
         cpus

@@ -21,6 +21,12 @@ mod kind {
 pub(crate) struct Errands {
     /// The kinds of which there are any.
     kinds: u8,
+    /// What they are. Apart from the CPU's own fields, whose first lines have no space for it.
+    lists: Box<Lists>,
+}
+
+#[derive(Debug, Default)]
+struct Lists {
     inbox: Inbox,
     kicks: Vec<(CpuId, u64)>,
     reenqueues: Vec<Reenqueued>,
@@ -55,26 +61,26 @@ impl Errands {
     /// Returns whether an interrupt is pending.
     #[inline]
     pub(crate) fn has_irq(&self) -> bool {
-        !self.inbox.is_empty()
+        !self.lists.inbox.is_empty()
     }
 
     #[inline]
     pub(crate) fn add_irq(&mut self, irq: Irq) {
-        self.inbox.push(irq);
+        self.lists.inbox.push(irq);
         self.kinds |= kind::INTERRUPT;
     }
 
     /// Takes the first pending interrupt.
     #[inline]
     pub(crate) fn next_irq(&mut self) -> Option<Irq> {
-        let irq = self.inbox.pop();
-        self.set(kind::INTERRUPT, !self.inbox.is_empty());
+        let irq = self.lists.inbox.pop();
+        self.set(kind::INTERRUPT, !self.lists.inbox.is_empty());
         irq
     }
 
     /// Pending interrupts.
     pub(crate) fn irqs(&self) -> impl Iterator<Item = Irq> + '_ {
-        self.inbox.iter()
+        self.lists.inbox.iter()
     }
 
     /// Returns whether there are kicks to send, which its callbacks have asked for.
@@ -86,21 +92,21 @@ impl Errands {
     /// The flags of the kick for `target`, if there is one.
     #[inline]
     pub(crate) fn kick_of(&mut self, target: CpuId) -> Option<&mut u64> {
-        self.kicks.iter_mut().find(|(noted, _)| *noted == target).map(|(_, flags)| flags)
+        self.lists.kicks.iter_mut().find(|(noted, _)| *noted == target).map(|(_, flags)| flags)
     }
 
     #[inline]
     pub(crate) fn add_kick(&mut self, target: CpuId, flags: u64) {
-        self.kicks.push((target, flags));
+        self.lists.kicks.push((target, flags));
         self.kinds |= kind::KICK;
     }
 
     /// Takes the next kick to send; there is one. CPUs are visited in order.
     #[inline]
     pub(crate) fn next_kick(&mut self) -> (CpuId, u64) {
-        let first = self.kicks.iter().enumerate().min_by_key(|(_, (target, _))| *target);
-        let kick = self.kicks.swap_remove(first.expect("there is a kick to send").0);
-        self.set(kind::KICK, !self.kicks.is_empty());
+        let first = self.lists.kicks.iter().enumerate().min_by_key(|(_, (target, _))| *target);
+        let kick = self.lists.kicks.swap_remove(first.expect("there is a kick to send").0);
+        self.set(kind::KICK, !self.lists.kicks.is_empty());
         kick
     }
 
@@ -111,23 +117,23 @@ impl Errands {
 
     /// Adds such a queue, if it is not noted yet.
     pub(crate) fn add_reenqueue(&mut self, queue: Reenqueued) {
-        if !self.reenqueues.contains(&queue) {
-            self.reenqueues.push(queue);
+        if !self.lists.reenqueues.contains(&queue) {
+            self.lists.reenqueues.push(queue);
             self.kinds |= kind::REENQUEUE;
         }
     }
 
     /// Takes the next of these queues; there is one.
     pub(crate) fn next_reenqueue(&mut self) -> Reenqueued {
-        let queue = self.reenqueues.remove(0);
-        self.set(kind::REENQUEUE, !self.reenqueues.is_empty());
+        let queue = self.lists.reenqueues.remove(0);
+        self.set(kind::REENQUEUE, !self.lists.reenqueues.is_empty());
         queue
     }
 
     /// Forgets what the scheduler's callbacks have asked for.
     pub(crate) fn forget_scheduler(&mut self) {
-        self.kicks.clear();
-        self.reenqueues.clear();
+        self.lists.kicks.clear();
+        self.lists.reenqueues.clear();
         self.kinds &= !(kind::KICK | kind::REENQUEUE);
     }
 

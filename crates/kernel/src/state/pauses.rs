@@ -17,8 +17,9 @@ mod reason {
 #[derive(Debug, Default)]
 pub(crate) struct Pauses {
     reasons: u8,
-    /// Tasks whose custody ended: `ops.dequeue` calls owed.
-    dequeues: VecDeque<(TaskId, u64)>,
+    /// Tasks whose custody ended: `ops.dequeue` calls owed. Apart from the CPU's own fields, as it is rarely needed.
+    #[allow(clippy::box_collection, reason = "a CPU's first lines have no space for more than a pointer")]
+    dequeues: Box<VecDeque<(TaskId, u64)>>,
 }
 
 impl Pauses {

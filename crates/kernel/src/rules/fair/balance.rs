@@ -44,7 +44,7 @@ impl Kernel {
             }
             if !level.is_core() && !self.is_core_vacant_beside(cpu) {
                 single = single.or(Some(cpu));
-                self.cpus[cpu].siblings.iter().for_each(|sibling| {
+                self.cpus[cpu].siblings.iter().for_each(|&sibling| {
                     left.remove(sibling);
                 });
                 continue;

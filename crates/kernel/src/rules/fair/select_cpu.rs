@@ -69,7 +69,7 @@ impl Kernel {
 
     /// Returns whether all other CPUs of the core are idle (`is_core_idle()`).
     pub(super) fn is_core_vacant_beside(&self, cpu: CpuId) -> bool {
-        self.cpus[cpu].siblings.iter().all(|other| self.is_vacant(other))
+        self.cpus[cpu].siblings.iter().all(|&other| self.is_vacant(other))
     }
 
     /// Returns whether the task could run on the CPU at once (`choose_idle_cpu()`). That is also the case if all of the

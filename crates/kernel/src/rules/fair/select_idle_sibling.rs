@@ -111,7 +111,7 @@ impl Kernel {
         usable: &mut CpuSet,
         single: &mut Option<CpuId>,
     ) -> bool {
-        let mut core = self.cpus[cpu].siblings.clone();
+        let mut core: CpuSet = self.cpus[cpu].siblings.iter().copied().collect();
         core.insert(cpu);
         let mut is_idle = true;
         for thread in core.iter() {
@@ -142,7 +142,7 @@ impl Kernel {
     /// Returns an idle sibling on the core that the task was on (`select_idle_smt()`).
     fn idle_smt(&mut self, c: CpuId, task: TaskId, prev: CpuId, span: &CpuSet) -> Option<CpuId> {
         let siblings = self.cpus[prev].siblings.clone();
-        siblings.iter().filter(|&cpu| span.contains(cpu)).find(|&cpu| {
+        siblings.iter().copied().filter(|&cpu| span.contains(cpu)).find(|&cpu| {
             self.look_at(c, cpu, Visit::Idle);
             self.may_use(task, cpu) && self.is_free_for(task, cpu)
         })
