@@ -36,18 +36,35 @@ fn unreadable(at: Ea) -> u64 {
 /// Zeroes the destination if the source is bad.
 fn probe_read<W: World>(w: &mut W, to: Ea, len: u64, from: Ea) -> u64 {
     let len = len & 0xffff_ffff;
-    if len > MOST_BYTES {
-        return Errno::E2BIG.as_r0();
+    match len {
+        // Nearly all reads are of one field.
+        8 => {
+            let bytes = w.slice(from, 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+            finish_probe_read(w, to, 8, bytes.as_ref().map(<[u8; 8]>::as_slice), from)
+        }
+        4 => {
+            let bytes = w.slice(from, 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+            finish_probe_read(w, to, 4, bytes.as_ref().map(<[u8; 4]>::as_slice), from)
+        }
+        _ if len > MOST_BYTES => Errno::E2BIG.as_r0(),
+        _ => {
+            let bytes = w.slice(from, len).map(<[u8]>::to_vec);
+            finish_probe_read(w, to, len, bytes.as_deref(), from)
+        }
     }
-    let bytes = w.slice(from, len).map(<[u8]>::to_vec);
-    let Some(room) = w.slice_mut(to, len) else { return Errno::EFAULT.as_r0() };
+}
+
+/// Writes what was read, if the source is good.
+#[inline(always)]
+fn finish_probe_read<W: World>(w: &mut W, to: Ea, len: u64, bytes: Option<&[u8]>, from: Ea) -> u64 {
+    let Some(target) = w.slice_mut(to, len) else { return Errno::EFAULT.as_r0() };
     match bytes {
         Some(bytes) => {
-            room.copy_from_slice(&bytes);
+            target.copy_from_slice(bytes);
             0
         }
         None => {
-            room.fill(0);
+            target.fill(0);
             unreadable(from)
         }
     }
