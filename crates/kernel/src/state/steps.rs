@@ -43,6 +43,12 @@ impl Steps {
         self.list[(task.program + number) as usize].as_ref()
     }
 
+    /// The number of steps in a task's program: the number of its next step at the end.
+    pub(crate) fn end_of(&self, task: &Task) -> u32 {
+        let steps = self.list[task.program as usize..].iter().take_while(|step| step.is_some());
+        steps.count() as u32
+    }
+
     /// Replaces a step of a task's program, for all tasks that have the program.
     pub(crate) fn replace(&mut self, task: &Task, number: u32, step: Step) {
         self.list[(task.program + number) as usize] = Some(step);

@@ -18,7 +18,7 @@ impl<E: Engine> Sim<E> {
         let at = self.k.tasks[task].tape_at;
         let Some(op) = self.next_op(task) else {
             // The other steps of its spec are those that ops refer to.
-            self.k.task(task).next_step = u32::MAX;
+            self.k.tasks[task].next_step = self.k.steps.end_of(&self.k.tasks[task]);
             return Then::GoOn;
         };
         // This step is repeated.
