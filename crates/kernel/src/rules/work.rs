@@ -66,9 +66,8 @@ impl Kernel {
     fn set_core_busy(&mut self, c: CpuId) {
         let mine = self.speed_of(c);
         self.this_cpu().speed_per_mille = mine;
-        let mut nth = 0;
-        while let Some(&sibling) = self.cpus.this_cpu.siblings.get(nth) {
-            nth += 1;
+        for nth in 0..self.cpus.this_cpu.siblings.len() {
+            let sibling = self.cpus.this_cpu.siblings[nth];
             let speed = self.speed_of(sibling);
             if self.cpus[sibling].speed_per_mille != speed {
                 self.change_speed(sibling, speed);

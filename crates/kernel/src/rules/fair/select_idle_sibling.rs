@@ -141,10 +141,13 @@ impl Kernel {
 
     /// Returns an idle sibling on the core that the task was on (`select_idle_smt()`).
     fn idle_smt(&mut self, c: CpuId, task: TaskId, prev: CpuId, span: &CpuSet) -> Option<CpuId> {
-        let siblings = self.cpus[prev].siblings.clone();
-        siblings.iter().copied().filter(|&cpu| span.contains(cpu)).find(|&cpu| {
+        (0..self.cpus[prev].siblings.len()).find_map(|nth| {
+            let cpu = self.cpus[prev].siblings[nth];
+            if !span.contains(cpu) {
+                return None;
+            }
             self.look_at(c, cpu, Visit::Idle);
-            self.may_use(task, cpu) && self.is_free_for(task, cpu)
+            (self.may_use(task, cpu) && self.is_free_for(task, cpu)).then_some(cpu)
         })
     }
 
