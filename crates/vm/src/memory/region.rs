@@ -19,7 +19,7 @@ use super::window::{self, WINDOW_AT, WINDOW_BYTES, Window};
 use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
 use crate::races::Races;
 use crowded::Crowded;
-pub(crate) use crowded::Known;
+pub(crate) use crowded::KnownLine;
 pub use crowded::RawCrowd;
 use keel_abi::bpf::Ea;
 use keel_abi::holders::HolderKey;

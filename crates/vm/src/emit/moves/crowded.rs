@@ -7,7 +7,7 @@ use super::super::asm::{Asm, Label};
 use super::super::registers::{A, B, B32, at, at_entry, field};
 use super::{count, crowd, finish, load, restore, save};
 use crate::context::Context;
-use crate::memory::{Known, RawCrowd};
+use crate::memory::{KnownLine, RawCrowd};
 use iced_x86::{Code, MemoryOperand, Register};
 use keel_abi::crowd::Set;
 use std::mem::offset_of;
@@ -50,13 +50,13 @@ pub(super) fn read(asm: &mut Asm, has_arena: bool, ask: Label) {
 /// Leaves in rcx the address of what is known of the line, and in rdx that of its set in this CPU's cache. Changes rsi.
 fn find_set(asm: &mut Asm, rare: Label) {
     asm.reg_reg(Code::Mov_r64_rm64, RCX, RAX);
-    asm.reg_imm(Code::Shl_rm64_imm8, RCX, Known::LOG2 as i32);
+    asm.reg_imm(Code::Shl_rm64_imm8, RCX, KnownLine::LOG2 as i32);
     asm.reg_mem(Code::Add_r64_rm64, RCX, crowd(offset_of!(RawCrowd, known)));
-    load(asm, RDX, at(RCX, offset_of!(Known, set) as i64));
+    load(asm, RDX, at(RCX, offset_of!(KnownLine, set) as i64));
     asm.reg_reg(Code::Test_rm64_r64, RDX, RDX);
     asm.to(Code::Je_rel32_64, rare);
     asm.reg_mem(Code::Mov_r32_rm32, ESI, field(offset_of!(Context, cpu)));
-    asm.reg_imm(Code::Shl_rm32_imm8, ESI, Known::SET_LOG2 as i32);
+    asm.reg_imm(Code::Shl_rm32_imm8, ESI, KnownLine::SET_LOG2 as i32);
     asm.reg_reg(Code::Add_r64_rm64, RDX, RSI);
 }
 
@@ -80,7 +80,7 @@ fn own(asm: &mut Asm) {
 
 /// Changes rcx.
 fn count_from_memory(asm: &mut Asm) {
-    asm.mem(Code::Inc_rm64, at(RCX, offset_of!(Known, from_memory) as i64));
+    asm.mem(Code::Inc_rm64, at(RCX, offset_of!(KnownLine, from_memory) as i64));
     load(asm, RCX, crowd(offset_of!(RawCrowd, memory_ps)));
     asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), RCX);
 }

@@ -23,8 +23,6 @@ pub(super) struct Crowded {
     crowd: Crowd,
     /// Several CPUs share a bit of a line's word: any of them may have lost any line.
     is_grouped: bool,
-    /// Emitted code may move lines.
-    is_emitted: bool,
     memory_ps: u64,
     /// As [`RawCrowd::known`].
     known: Mapping,
@@ -33,7 +31,7 @@ pub(super) struct Crowded {
 /// What emitted code knows of such a line.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownLine {
     /// How often emitted code has moved it from memory. These moves are not in the line's [`Moved`](super::Moved), which
     /// would have to be found.
     pub(crate) from_memory: u64,
@@ -43,9 +41,10 @@ pub(crate) struct Known {
 }
 
 // Emitted code finds an entry by its place.
-const _: () = assert!(size_of::<Known>() == 1 << Known::LOG2 && size_of::<Set>() == 1 << Known::SET_LOG2);
+const _: () =
+    assert!(size_of::<KnownLine>() == 1 << KnownLine::LOG2 && size_of::<Set>() == 1 << KnownLine::SET_LOG2);
 
-impl Known {
+impl KnownLine {
     /// The logarithms to base 2 of an entry's bytes, and of a set's.
     pub(crate) const LOG2: u32 = 4;
     pub(crate) const SET_LOG2: u32 = 6;
@@ -58,7 +57,7 @@ pub struct RawCrowd {
     pub(crate) first: u64,
     pub(crate) count: u64,
     /// For each of these lines; null if there are none.
-    pub(crate) known: *mut Known,
+    pub(crate) known: *mut KnownLine,
     /// The price of a line from memory.
     pub(crate) memory_ps: u64,
 }
@@ -73,10 +72,8 @@ impl Crowded {
     fn new(lines: Range<u64>, each: u32, transfers: &Transfers) -> Result<Option<Self>, ReserveError> {
         let Some(crowd) = transfers.crowd(each) else { return Ok(None) };
         let (is_grouped, memory_ps) = (transfers.holders().grouped(), transfers.memory_ps());
-        // A line that came for nothing has not moved.
-        let is_emitted = !is_grouped && memory_ps > 0;
-        let known = Mapping::new((lines.end - lines.start) << Known::LOG2)?;
-        Ok(Some(Self { lines, each, crowd, is_grouped, is_emitted, memory_ps, known }))
+        let known = Mapping::new((lines.end - lines.start) << KnownLine::LOG2)?;
+        Ok(Some(Self { lines, each, crowd, is_grouped, memory_ps, known }))
     }
 
     /// The view that emitted code needs.
@@ -91,10 +88,15 @@ impl Crowded {
         self.lines.end
     }
 
+    /// Returns whether emitted code may move lines. One that comes for nothing would not count as a move.
+    const fn is_emitted(&self) -> bool {
+        !self.is_grouped && self.memory_ps > 0
+    }
+
     /// What emitted code knows of a line, by its number among these.
-    fn known(&self, line: u32) -> *mut Known {
+    fn known(&self, line: u32) -> *mut KnownLine {
         assert!(u64::from(line) < self.lines.end - self.lines.start, "it is one of these lines");
-        self.known.start().as_ptr().cast::<Known>().wrapping_add(line as usize)
+        self.known.start().as_ptr().cast::<KnownLine>().wrapping_add(line as usize)
     }
 
     /// The number of a line among these.
@@ -115,7 +117,7 @@ impl Crowded {
     fn find_set(&mut self, line: u32) -> *mut Set {
         let set = self.crowd.set_of(line / self.each, line % self.each);
         let set = self.crowd.address(set);
-        if self.is_emitted {
+        if self.is_emitted() {
             // SAFETY: as in `set`.
             unsafe { (*self.known(line)).set = set };
         }
