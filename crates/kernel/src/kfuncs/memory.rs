@@ -38,20 +38,20 @@ fn probe_read<W: World>(w: &mut W, to: Ea, len: u64, from: Ea) -> u64 {
     let len = len & 0xffff_ffff;
     match len {
         // Nearly all reads are of one field.
-        8 => {
-            let bytes = w.slice(from, 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
-            finish_probe_read(w, to, 8, bytes.as_ref().map(<[u8; 8]>::as_slice), from)
-        }
-        4 => {
-            let bytes = w.slice(from, 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
-            finish_probe_read(w, to, 4, bytes.as_ref().map(<[u8; 4]>::as_slice), from)
-        }
+        8 => probe_read_field::<W, 8>(w, to, from),
+        4 => probe_read_field::<W, 4>(w, to, from),
         _ if len > MOST_BYTES => Errno::E2BIG.as_r0(),
         _ => {
             let bytes = w.slice(from, len).map(<[u8]>::to_vec);
             finish_probe_read(w, to, len, bytes.as_deref(), from)
         }
     }
+}
+
+/// Like `probe_read` for a field of `LEN` bytes, which needs no allocation.
+fn probe_read_field<W: World, const LEN: usize>(w: &mut W, to: Ea, from: Ea) -> u64 {
+    let field = w.slice(from, LEN as u64).and_then(|bytes| <[u8; LEN]>::try_from(bytes).ok());
+    finish_probe_read(w, to, LEN as u64, field.as_ref().map(<[u8; LEN]>::as_slice), from)
 }
 
 /// Writes what was read, if the source is good.

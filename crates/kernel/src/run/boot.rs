@@ -134,6 +134,7 @@ impl Kernel {
             log: Log::default(),
             insn_ps: setup.machine.policy_insn_ps(),
             machine: setup.machine,
+            // Last, as the lines above read programs in the workload.
             steps: Steps::taken_from(&mut setup.workload.tasks),
             workload: setup.workload,
         };

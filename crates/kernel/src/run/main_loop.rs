@@ -363,11 +363,7 @@ impl<E: Engine> Sim<E> {
                 None => return self.leave_kernel(c),
             },
         };
-        if let Duty::Act = duty {
-            return self.act_or_leave(c);
-        }
-        self.fulfil(c, duty);
-        Left::NotYet
+        self.fulfil(c, duty)
     }
 
     /// Carries out [`Duty::Act`]. If the task only works then, and nothing else is left to do, the CPU leaves the kernel.
@@ -385,9 +381,9 @@ impl<E: Engine> Sim<E> {
 
     /// Carries out the CPU's duty.
     #[inline(always)]
-    fn fulfil(&mut self, c: CpuId, duty: Duty) {
+    fn fulfil(&mut self, c: CpuId, duty: Duty) -> Left {
         match duty {
-            Duty::Act => unreachable!("this is carried out before"),
+            Duty::Act => return self.act_or_leave(c),
             // Its timer fired just now, so this sleep is still the same.
             Duty::Wake(task) => self.wake(c, task, wake::TTWU, TaskId::IDLE),
             Duty::Interrupt => self.take_interrupt(c),
@@ -406,6 +402,7 @@ impl<E: Engine> Sim<E> {
             Duty::Disable => self.begin_disable(),
             Duty::Die => self.die(c),
         }
+        Left::NotYet
     }
 
     /// Suspends `c`: others run first, or it queues for a lock until it gets it. Returns who is next, and when, if the

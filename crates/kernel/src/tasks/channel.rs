@@ -38,9 +38,11 @@ impl<E: Engine> Sim<E> {
             ChannelKind::Queue => moved < wanted || wakes.0.is_some(),
             ChannelKind::Pipe | ChannelKind::Unix | ChannelKind::Tcp => before.is_none(),
         };
-        let call_ns = if calls { machine.costs.syscall_ns } else { 0 };
-        let cpu = &mut *cpus.this_cpu;
-        cpu.spent_ps += call_ns * 1000 + transfer_ps(lines, &machine.costs, buffer, &cpu.holder, moved, way);
+        let cost_ps = transfer_ps(lines, &machine.costs, buffer, cpus.holder(), moved, way);
+        self.k.charge_ps(c, cost_ps);
+        if calls {
+            self.syscall(c);
+        }
         if moved == wanted && wakes == (None, None) {
             return Then::Act;
         }

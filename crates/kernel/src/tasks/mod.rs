@@ -53,8 +53,8 @@ impl<E: Engine> Sim<E> {
     /// whether the CPU still comes first when the task begins that.
     #[inline(always)]
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) -> bool {
-        let tells = self.k.out.wants(Class::ACTS);
         self.k.counters.programs_went_on += 1;
+        let tells = self.k.out.wants(Class::ACTS);
         let mut left = FREE_STEPS;
         let mut is_free = true;
         while left > 0 {

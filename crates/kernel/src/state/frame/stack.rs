@@ -16,16 +16,14 @@ pub(crate) struct Stack {
     /// How many are left to do; the rest of `near` is spare.
     top: usize,
     near: [Frame; NEAR],
-    /// Those above `near`.
+    /// Those above `near`, and spare ones.
     far: Vec<Frame>,
-    /// The one of `far` that was taken last.
-    taken: Frame,
 }
 
 impl Stack {
     /// Nothing to do.
     pub(crate) fn new() -> Self {
-        Self { top: 0, near: [Frame::Act; NEAR], far: Vec::new(), taken: Frame::Act }
+        Self { top: 0, near: [Frame::Act; NEAR], far: Vec::new() }
     }
 
     #[inline]
@@ -40,7 +38,10 @@ impl Stack {
     #[cold]
     #[inline(never)]
     fn push_far(&mut self, frame: Frame) {
-        self.far.push(frame);
+        match self.far.get_mut(self.top - NEAR) {
+            Some(place) => *place = frame,
+            None => self.far.push(frame),
+        }
     }
 
     /// Pushes frames; the last one runs first.
@@ -53,17 +54,13 @@ impl Stack {
     pub(crate) fn pop(&mut self) -> Option<&Frame> {
         let last = self.top.checked_sub(1)?;
         self.top = last;
-        if last < NEAR {
-            return Some(&self.near[last]);
-        }
-        self.pop_far()
+        self.at(last)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn pop_far(&mut self) -> Option<&Frame> {
-        self.taken = self.far.pop()?;
-        Some(&self.taken)
+    /// The frame with this number, from the lowest one on.
+    #[inline]
+    fn at(&self, number: usize) -> Option<&Frame> {
+        if number < NEAR { Some(&self.near[number]) } else { self.far.get(number - NEAR) }
     }
 
     /// Returns whether nothing is left to do.
@@ -74,8 +71,7 @@ impl Stack {
 
     /// The next frame.
     pub(crate) fn last(&self) -> Option<&Frame> {
-        let last = self.top.checked_sub(1)?;
-        self.near.get(last).or(self.far.last())
+        self.at(self.top.checked_sub(1)?)
     }
 }
 
