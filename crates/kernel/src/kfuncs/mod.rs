@@ -31,7 +31,8 @@ pub use crate::state::bpf::functions::kfunc;
 pub use crate::state::bpf::functions::served;
 
 use crate::state::bpf::functions::F;
-use crate::state::cpu::{Caller, Place, after_ps};
+use crate::state::callback::{Caller, Place};
+use crate::state::cpu::after_ps;
 use crate::state::event::Source;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;

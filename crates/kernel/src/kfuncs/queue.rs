@@ -4,7 +4,7 @@ use crate::kfuncs::Served;
 use crate::kfuncs::iter::iter_dsq;
 use crate::rules::scx::reenqueue::ANY;
 use crate::state::bpf::functions::F;
-use crate::state::cpu::{Buffered, DirectSubject};
+use crate::state::callback::{Buffered, DirectSubject};
 use crate::state::dsq::{CreateError, DestroyError};
 use crate::state::kernel::{Kernel, SPIN_NS};
 use crate::state::layout::{dsq_insert_vtime_args, task as field};

@@ -1,7 +1,7 @@
 //! A callback or another program of the scheduler, from start to end.
 
 use crate::paths::sim::Sim;
-use crate::state::cpu::Place;
+use crate::state::callback::Place;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
 use keel_abi::bpf::{Engine, Fault, Progress, Usage};

@@ -5,8 +5,8 @@
 
 use crate::paths::callback::Begun;
 use crate::paths::sim::Sim;
+use crate::state::callback::Place;
 use crate::state::cgroup::Number;
-use crate::state::cpu::Place;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
 use crate::state::frame::cgroup::CgroupFrame;

@@ -1,7 +1,7 @@
 //! How a callback or another program of the scheduler begins and ends: what it costs, and what happens if it is
 //! stopped.
 
-use crate::state::cpu::{Callback, Place};
+use crate::state::callback::{Callback, Place};
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Fault, FaultKind, InvalidPlace, Usage};
 use keel_abi::clocks::Sync;

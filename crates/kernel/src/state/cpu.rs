@@ -4,8 +4,8 @@
 //! clock runs ahead by the cost of its steps; it takes a step only when no other CPU has something earlier to do
 //! ([`crate::run::main_loop`]).
 
+use crate::state::callback::{Callback, Caller, DispatchBuffer};
 use crate::state::class::SchedClass;
-use crate::state::cost::lock::LockUse;
 use crate::state::deferrable::DeferrableTimers;
 use crate::state::errands::Errands;
 use crate::state::fair::budget_timer::BudgetTimer;
@@ -16,9 +16,8 @@ use crate::state::frequency::Perf;
 use crate::state::pauses::Pauses;
 use crate::state::rt::queue::RtQueue;
 use crate::state::rt::server::ClassServer;
-use keel_abi::bpf::{Ea, Origin, Usage};
+use crate::state::runqueue_lock::RqLock;
 use keel_abi::lines::Holder;
-use keel_abi::scx::Op;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
 use std::collections::VecDeque;
 
@@ -101,57 +100,6 @@ impl Irq {
     }
 }
 
-/// A callback in progress.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Callback {
-    /// If false, there is none, and what a callback rarely has is as in [`Callback::NONE`].
-    pub(crate) in_progress: bool,
-    pub(crate) op: Op,
-    /// The task that it is called for, or [`TaskId::IDLE`].
-    pub(crate) subject: TaskId,
-    /// When it began.
-    pub(crate) began: Instant,
-    /// The cost of its calls beyond the instructions, in picoseconds.
-    pub(crate) charged_ps: u64,
-    /// It has dispatched a task directly, or tried to.
-    pub(crate) has_dispatched: bool,
-    /// The reply to give when a suspended call is made again.
-    pub(crate) reply: Option<u64>,
-    /// The `bpf_spin_lock` it holds.
-    pub(crate) spin: Option<Ea>,
-    /// How many `bpf_res_spin_lock` it holds.
-    pub(crate) res_spins: u32,
-    /// What called the program.
-    pub(crate) place: Place,
-    /// The kernel called it, and nobody watches its CPU ([`Cpu::is_watched`]). Kept up even while there is none.
-    pub(crate) is_usual: bool,
-    /// It is usual, holds no BPF lock, and is nested in no other callback.
-    pub(crate) is_plain: bool,
-    /// The number of its current or last call.
-    pub(crate) call: u32,
-}
-
-/// Who called the kernel: a callback, and where in the object's code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Caller {
-    pub(crate) op: Op,
-    pub(crate) place: Place,
-    pub(crate) call: u32,
-}
-
-/// What calls a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The kernel, for a callback of the scheduler.
-    Op,
-    /// BPF's own timer.
-    Timer,
-    /// The scheduler's user-space half, for a `SEC("syscall")` program.
-    Syscall,
-    /// The kernel, for a tracing program.
-    Trace,
-}
-
 /// The unfinished work of a step on a CPU that waits for its turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pending {
@@ -194,165 +142,11 @@ impl IdleTime {
     }
 }
 
-impl Caller {
-    /// What called the program.
-    pub(crate) fn origin(self) -> Origin {
-        match self.place {
-            Place::Op => Origin::Op(self.op),
-            Place::Timer => Origin::Timer,
-            Place::Syscall => Origin::Program,
-            Place::Trace => Origin::Trace,
-        }
-    }
-
-    /// The callback's name in messages: `ops.enqueue()`.
-    pub(crate) fn words(self) -> String {
-        match self.place {
-            Place::Op => format!("ops.{}()", self.op.name()),
-            Place::Timer => "a timer".to_owned(),
-            Place::Syscall => "a syscall program".to_owned(),
-            Place::Trace => "a tracing program".to_owned(),
-        }
-    }
-}
-
 /// When a clock that shows `at` has moved on by this much, in whole nanoseconds. Unlike an addition of a span it need not
 /// look for an overflow: the most picoseconds are 213 days.
 #[inline(always)]
 pub(crate) fn after_ps(at: Instant, ps: u64) -> Instant {
     Instant::from_ns(at.as_ns() + ps / 1000)
-}
-
-impl Callback {
-    /// No callback.
-    pub(crate) const NONE: Self = Self {
-        in_progress: false,
-        op: Op::Exit,
-        subject: TaskId::IDLE,
-        began: Instant::ZERO,
-        charged_ps: 0,
-        has_dispatched: false,
-        reply: None,
-        spin: None,
-        res_spins: 0,
-        place: Place::Op,
-        is_usual: true,
-        is_plain: true,
-        call: 0,
-    };
-
-    /// Returns whether there is none, and none has left anything.
-    fn is_at_rest(&self) -> bool {
-        let Self { in_progress, reply, spin, res_spins, place, .. } = *self;
-        !in_progress && reply.is_none() && spin.is_none() && res_spins == 0 && place == Place::Op
-    }
-
-    /// Under a BPF lock no other CPU runs first.
-    #[inline]
-    pub(crate) fn lets_others_past(&self) -> bool {
-        self.spin.is_none() && self.res_spins == 0
-    }
-
-    /// The task that it may dispatch directly. The first insert takes it.
-    #[inline]
-    pub(crate) fn take_direct_subject(&mut self) -> DirectSubject {
-        let is_spent = std::mem::replace(&mut self.has_dispatched, true);
-        match self.op {
-            _ if is_spent => DirectSubject::Spent,
-            Op::SelectCpu | Op::Enqueue => DirectSubject::Task(self.subject),
-            _ => DirectSubject::None,
-        }
-    }
-
-    /// Who makes the current call.
-    #[inline]
-    pub(crate) fn caller(&self) -> Caller {
-        Caller { op: self.op, place: self.place, call: self.call }
-    }
-}
-
-/// The task that may be dispatched directly from this callback (`direct_dispatch_task`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DirectSubject {
-    /// None: the callback can't dispatch directly.
-    None,
-    /// This task.
-    Task(TaskId),
-    /// None any more: it has been dispatched already.
-    Spent,
-}
-
-/// An insert that `ops.dispatch` has buffered.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Buffered {
-    pub(crate) task: TaskId,
-    /// Identifies the task's stay with the scheduler; `None` if the scheduler didn't have the task.
-    pub(crate) qseq: Option<u64>,
-    pub(crate) dsq: DsqId,
-    pub(crate) enq_flags: u64,
-    /// The caller that asked for it.
-    pub(crate) by: Caller,
-}
-
-/// The state of one `ops.dispatch` call (`struct scx_dsp_ctx`).
-#[derive(Debug, Default)]
-pub(crate) struct DispatchBuffer {
-    pub(crate) inserts: Vec<Buffered>,
-    /// Tasks dispatched by this call.
-    pub(crate) dispatched: u32,
-}
-
-/// A runqueue's lock in virtual time. If its holder is suspended, others queue for it; otherwise only the time until
-/// which it was held matters.
-#[derive(Debug)]
-pub(crate) struct RqLock {
-    pub(crate) holder: Option<CpuId>,
-    /// Its holder will do deferred work before releasing it (`SCX_RQ_IN_WAKEUP`, `SCX_RQ_IN_BALANCE`).
-    pub(crate) defers: bool,
-    pub(crate) free_at: Instant,
-    pub(crate) waiters: VecDeque<CpuId>,
-    /// When its holder got it.
-    pub(crate) since: Instant,
-    pub(crate) uses: LockUse,
-}
-
-impl RqLock {
-    /// Returns whether a CPU can have it at once at `at`.
-    #[inline(always)]
-    pub(crate) fn is_free(&self, at: Instant) -> bool {
-        self.holder.is_none() && self.free_at <= at
-    }
-
-    /// `c` takes the free lock, and has it from `since` on.
-    #[inline(always)]
-    pub(crate) fn take(&mut self, c: CpuId, since: Instant) {
-        self.holder = Some(c);
-        self.since = since;
-        self.uses.taken += 1;
-    }
-
-    /// Its holder releases it at `at`. Returns when it is free if others wait for that.
-    #[inline(always)]
-    pub(crate) fn give_back(&mut self, at: Instant) -> Option<Instant> {
-        self.free_at = self.free_at.max(at);
-        self.defers = false;
-        self.holder = None;
-        self.uses.held.accumulate(at.since(self.since));
-        (!self.waiters.is_empty()).then_some(self.free_at)
-    }
-}
-
-impl Default for RqLock {
-    fn default() -> Self {
-        Self {
-            holder: None,
-            defers: false,
-            free_at: Instant::ZERO,
-            waiters: VecDeque::new(),
-            since: Instant::ZERO,
-            uses: LockUse::default(),
-        }
-    }
 }
 
 /// A CPU. The fields are in their order in memory: on a large machine a CPU that goes on has rarely its lines in the
@@ -520,100 +314,6 @@ impl Cpu {
     #[inline]
     pub(crate) fn nr_ready(&self) -> u32 {
         self.nr_running - self.rt.nr_throttled() - self.fair.limbo()
-    }
-
-    /// A callback begins, which is charged this much for its entry. What is not set here is as in [`Callback::NONE`].
-    #[inline(always)]
-    pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
-        debug_assert_eq!(self.callback.is_plain, self.is_plain());
-        let began = self.clock;
-        let callback = &mut self.callback;
-        debug_assert!(callback.is_at_rest(), "a callback leaves nothing behind");
-        callback.in_progress = true;
-        callback.op = op;
-        callback.subject = subject;
-        callback.began = began;
-        callback.charged_ps = entry_ps;
-        callback.has_dispatched = false;
-        callback.call = 0;
-    }
-
-    /// Like `begin_callback` within the one in progress.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn nest_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
-        self.outer.push(std::mem::replace(&mut self.callback, Callback::NONE));
-        self.note_plain();
-        self.begin_callback(op, subject, entry_ps);
-    }
-
-    /// The callback that has just begun was not called by the kernel as one of the scheduler's.
-    #[inline]
-    pub(crate) fn begins_from(&mut self, place: Place) {
-        self.callback.place = place;
-        self.note_plain();
-    }
-
-    /// The callback takes a `bpf_spin_lock`.
-    #[inline]
-    pub(crate) fn takes_spin(&mut self, lock: Ea) {
-        self.callback.spin = Some(lock);
-        self.callback.is_plain = false;
-    }
-
-    /// The callback releases its `bpf_spin_lock`.
-    #[inline]
-    pub(crate) fn releases_spin(&mut self) {
-        self.callback.spin = None;
-        self.note_plain();
-    }
-
-    /// The callback holds this many `bpf_res_spin_lock`s now.
-    pub(crate) fn set_res_spins(&mut self, count: u32) {
-        self.callback.res_spins = count;
-        self.note_plain();
-    }
-
-    /// From now on each call of its callbacks is looked at, or no longer.
-    pub(crate) fn watch(&mut self, is_watched: bool) {
-        self.is_watched = is_watched;
-        self.note_plain();
-    }
-
-    /// The innermost callback is over.
-    #[inline]
-    pub(crate) fn leave_callback(&mut self) {
-        self.callback = self.outer.pop().unwrap_or(Callback::NONE);
-        self.note_plain();
-    }
-
-    #[inline]
-    fn note_plain(&mut self) {
-        self.callback.is_usual = self.is_usual();
-        self.callback.is_plain = self.is_plain();
-    }
-
-    /// What [`Callback::is_usual`] should be.
-    #[inline]
-    fn is_usual(&self) -> bool {
-        self.callback.place == Place::Op && !self.is_watched
-    }
-
-    /// What [`Callback::is_plain`] should be.
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.is_usual() && self.callback.lets_others_past() && self.outer.is_empty()
-    }
-
-    /// The current callback ends with this usage; returns how long it took.
-    #[inline(always)]
-    pub(crate) fn end_callback(&mut self, usage: Usage, insn_ps: u64) -> Span {
-        let Callback { began, charged_ps, .. } = self.callback;
-        let total_ps =
-            usage.insns * insn_ps + usage.stall_ps + charged_ps + std::mem::take(&mut self.spent_ps);
-        self.clock = self.clock.max(after_ps(began, total_ps));
-        // A callback can't end before it began.
-        Span::from_ns(self.clock.as_ns() - began.as_ns())
     }
 
     /// Returns whether its idle task is on the CPU.

@@ -3,6 +3,7 @@
 //! This is the crate's lowest layer: nothing here knows scheduling rules, calls callbacks or takes steps.
 
 pub(crate) mod bpf;
+pub(crate) mod callback;
 pub(crate) mod cgroup;
 pub(crate) mod class;
 pub(crate) mod companion;

@@ -3,12 +3,67 @@
 //! A CPU either takes a lock and keeps it over several steps ([`Kernel::lock_rq`]), and others then queue for it; or it
 //! takes and releases a lock within one step ([`Kernel::hold_rq`]), and others see only when that will be over.
 
+use crate::state::cost::lock::LockUse;
 use crate::state::cost::{Costs, KernelLines};
 use crate::state::kernel::Kernel;
 use keel_abi::clocks::Sync;
 use keel_abi::lines::Holder;
 use keel_abi::{CpuId, Instant, Span};
 use keel_trace::Lock;
+use std::collections::VecDeque;
+
+/// A runqueue's lock in virtual time. If its holder is suspended, others queue for it; otherwise only the time until
+/// which it was held matters.
+#[derive(Debug)]
+pub(crate) struct RqLock {
+    pub(crate) holder: Option<CpuId>,
+    /// Its holder will do deferred work before releasing it (`SCX_RQ_IN_WAKEUP`, `SCX_RQ_IN_BALANCE`).
+    pub(crate) defers: bool,
+    pub(crate) free_at: Instant,
+    pub(crate) waiters: VecDeque<CpuId>,
+    /// When its holder got it.
+    pub(crate) since: Instant,
+    pub(crate) uses: LockUse,
+}
+
+impl RqLock {
+    /// Returns whether a CPU can have it at once at `at`.
+    #[inline(always)]
+    pub(crate) fn is_free(&self, at: Instant) -> bool {
+        self.holder.is_none() && self.free_at <= at
+    }
+
+    /// `c` takes the free lock, and has it from `since` on.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, c: CpuId, since: Instant) {
+        self.holder = Some(c);
+        self.since = since;
+        self.uses.taken += 1;
+    }
+
+    /// Its holder releases it at `at`. Returns when it is free if others wait for that.
+    #[inline(always)]
+    pub(crate) fn give_back(&mut self, at: Instant) -> Option<Instant> {
+        self.free_at = self.free_at.max(at);
+        self.defers = false;
+        self.holder = None;
+        self.uses.held.accumulate(at.since(self.since));
+        (!self.waiters.is_empty()).then_some(self.free_at)
+    }
+}
+
+impl Default for RqLock {
+    fn default() -> Self {
+        Self {
+            holder: None,
+            defers: false,
+            free_at: Instant::ZERO,
+            waiters: VecDeque::new(),
+            since: Instant::ZERO,
+            uses: LockUse::default(),
+        }
+    }
+}
 
 impl Kernel {
     /// Tries to take `rq`'s lock for `c`. If its holder is suspended, `c` queues for it and this returns false: the

@@ -2,8 +2,9 @@
 //!
 //! A lock's holder is the call that took it last: others wait for that call to release it.
 
+use crate::state::callback::Caller;
 use crate::state::cost::lock::LockName;
-use crate::state::cpu::{Caller, Cpu};
+use crate::state::cpu::Cpu;
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Origin};
 use keel_abi::{CpuId, Span};

@@ -6,7 +6,7 @@
 
 use crate::paths::callback::Begun;
 use crate::paths::sim::Sim;
-use crate::state::cpu::Place;
+use crate::state::callback::Place;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
 use crate::state::setup::ProgramFailure;

@@ -1,6 +1,7 @@
 //! Where `do_enqueue_task()` sends a task, and direct dispatch.
 
-use crate::state::cpu::{Caller, Cpu};
+use crate::state::callback::Caller;
+use crate::state::cpu::Cpu;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Scx;
 use crate::state::scx::events::ScxEvent;

@@ -1,7 +1,7 @@
 //! Filling a CPU's local queue: from the global queue, from the scheduler's queues, and from the buffer of
 //! `ops.dispatch`.
 
-use crate::state::cpu::Buffered;
+use crate::state::callback::Buffered;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::QueueId;
 use crate::state::task::{OpsState, Task};

@@ -3,7 +3,7 @@
 //! Linux 7.2 rejects a call from the wrong place when it verifies a program (`scx_kfunc_context_filter()`); keel
 //! rejects it when the program reaches the call, by the same rules.
 
-use crate::state::cpu::Place;
+use crate::state::callback::Place;
 use keel_abi::bpf::FuncId;
 use keel_abi::scx::Op;
 
