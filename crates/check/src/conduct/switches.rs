@@ -1,0 +1,130 @@
+//! What a switch means for the tasks involved: one comes, and its wait is over; one leaves, and sleeps, waits again or
+//! is gone.
+
+use super::scene::{RUNS, Slots, State};
+use super::{Conduct, Turn};
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::Why;
+
+impl Conduct {
+    /// A CPU gets another task. [`Conduct::switches`] is to follow.
+    #[inline(always)]
+    pub(crate) fn turns(&mut self, at: Instant, cpu: CpuId, slots: Slots, next: TaskId) -> Turn {
+        let mut row = self.scene.cpus.get(cpu);
+        if row.is_held(at) {
+            self.stalls.found(&mut self.scene, at, cpu);
+            row = self.scene.cpus.get(cpu);
+        }
+        row.since = at;
+        (row.runs, row.slot) = slots.next().map_or((TaskId::IDLE, 0), |slot| (next, slot));
+        let was_idle = row.could_run();
+        row.set(RUNS, !next.is_idle());
+        Turn { was_idle, is_idle: row.could_run() }
+    }
+
+    /// The tasks of a switch come and leave.
+    #[inline(always)]
+    pub(crate) fn switches(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why) {
+        self.comes(at, cpu, slots.near_next());
+        self.leaves(at, cpu, slots.near_task(), why);
+        self.realtime.switched(&mut self.scene, at, cpu);
+    }
+
+    /// The task in `slot`, if it is one, starts running.
+    #[inline(always)]
+    fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
+        let Some((task, mut machine)) = self.scene.find(slot) else { return };
+        if task.state != State::Waiting || task.is_urgent() || task.awaited.is_some() {
+            return self.comes_otherwise(at, cpu, slot);
+        }
+        let waited = at.since(task.since);
+        let on = machine.cpus.get(task.rq);
+        // Whether this CPU is held was looked at just now.
+        if waited > self.least || (task.rq != cpu && on.is_held(at)) {
+            return self.comes_otherwise(at, cpu, slot);
+        }
+        task.waited += waited;
+        on.leaves();
+        *machine.waiting -= 1;
+        machine.shifts(task.heft, task.rq, cpu);
+        if let Some(open) = task.starts(at, cpu) {
+            self.bouncing.judge(&mut self.scene, slot, &open);
+        }
+    }
+
+    /// Like `comes` for a long wait, one of a real-time task, one in the queue of a CPU that is held, one for a mutex,
+    /// and a task whose wait the stream does not show.
+    #[inline(never)]
+    fn comes_otherwise(&mut self, at: Instant, cpu: CpuId, slot: u32) {
+        let task = self.scene.tasks.at(slot);
+        match task.state {
+            State::Waiting => {
+                let waited = at.since(task.since);
+                self.ends_wait(at, slot, cpu, waited);
+                self.stops_waiting(at, slot);
+            }
+            // The recording has lost its wakeup.
+            State::Asleep => task.share.breaks(),
+            State::Throttled | State::Running => {}
+        }
+        self.scene.unweigh(slot);
+        let task = self.scene.tasks.at(slot);
+        let awaits = task.awaited.is_some();
+        let over = task.starts(at, cpu);
+        self.scene.weigh(slot);
+        if let Some(open) = over {
+            self.bouncing.judge(&mut self.scene, slot, &open);
+        }
+        if awaits {
+            self.locks.comes(&mut self.scene, at, slot);
+        }
+    }
+
+    fn ends_wait(&mut self, at: Instant, slot: u32, cpu: CpuId, waited: Span) {
+        if self.scene.tasks.at(slot).is_urgent() {
+            self.realtime.stops(&mut self.scene, at, slot);
+        }
+        if waited > self.least {
+            self.waited(at, slot, Some(cpu));
+        }
+    }
+
+    /// The task in `slot`, if it is one, leaves its CPU.
+    #[inline(always)]
+    fn leaves(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
+        let Some((task, mut machine)) = self.scene.find(slot) else { return };
+        if !why.is_sleep() || task.state != State::Running || task.awaited.is_some() {
+            return self.leaves_otherwise(at, cpu, slot, why);
+        }
+        task.ran += at.since(task.since);
+        machine.takes(task.heft, || task.origin.last_cpu().unwrap_or(cpu));
+        (task.state, task.since) = (State::Asleep, at);
+        task.share.breaks();
+    }
+
+    /// [`Conduct::leaves`] where it does more than go to sleep.
+    #[inline(never)]
+    fn leaves_otherwise(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
+        let task = self.scene.tasks.at(slot);
+        match task.state {
+            State::Running => task.ran += at.since(task.since),
+            State::Waiting => self.stops_waiting(at, slot),
+            State::Asleep | State::Throttled => {}
+        }
+        self.scene.unweigh(slot);
+        let task = self.scene.tasks.at(slot);
+        (task.state, task.since) = (State::Asleep, at);
+        if task.awaited.as_ref().is_some_and(|awaited| awaited.got.is_some()) {
+            self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
+        }
+        match why {
+            Why::Preempted | Why::Yielded => {
+                let task = self.scene.tasks.at(slot);
+                task.origin.leaves(at, cpu, why);
+                self.waits_again(at, slot, cpu);
+            }
+            Why::Exited => self.gone(at, slot),
+            Why::Blocked | Why::WasIdle => self.scene.tasks.at(slot).share.breaks(),
+        }
+    }
+}
