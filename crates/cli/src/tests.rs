@@ -223,6 +223,30 @@ fn outputs_are_neither_inputs_nor_each_other() {
 }
 
 #[test]
+fn the_recipe_beside_an_object_is_an_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let [object, recipe, recording] =
+        ["h.bpf.o", "h.keel.toml", "r.keel"].map(|name| folder.path().join(name));
+    std::fs::write(&object, "object").unwrap();
+    std::fs::write(&recipe, "").unwrap();
+    let [object, recipe, recording] = [&object, &recipe, &recording].map(|path| path.to_str().unwrap());
+    assert_eq!(code(&["sim", "good", "--trace", recording]), Code::Done);
+    let expected = format!("{recipe} is an input file and would be overwritten");
+    let check = |args: &[&str]| {
+        let failure = keel(args).expect_err("the recipe would be lost");
+        assert_eq!((failure.code, failure.sentence()), (Code::Input, expected.as_str()), "{args:?}");
+    };
+    check(&["sim", object, "--trace", recipe]);
+    check(&["sim", &format!("{object}:kick=1"), "--log", recipe]);
+    check(&["compare", &format!("good,{object}"), "--profile", recipe]);
+    check(&["replay", recording, object, "--trace", recipe]);
+    check(&["profile", object, "--folded", recipe]);
+    check(&["explore", object, "--orders", "1", "-o", recipe]);
+    // A built-in scheduler has no file beside it.
+    assert_eq!(code(&["sim", "good", "--trace", recipe]), Code::Done);
+}
+
+#[test]
 fn the_schedulers_output_is_kept_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.txt");

@@ -5,7 +5,7 @@ use crate::caller::{Caller, work};
 use crate::execute::executed;
 use crate::failure::{Code, Failure};
 use crate::fuzz::{Judging, writable, write};
-use crate::inputs::{Scene, specs};
+use crate::inputs::{Scene, recipe_file, specs, workload_files};
 use crate::lab::Lab;
 use crate::order;
 use crate::races::{self, RaceFound};
@@ -129,7 +129,11 @@ pub struct FailingOrder {
 /// The requested run can't be made, or the file can't be written.
 pub fn explore(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Explored, Failure> {
     let name = Name::read(lab, asked.scheduler)?;
-    spare(&asked.out, [name.scheduler, &asked.scene.workload])?;
+    let recipe = recipe_file(lab, name.scheduler, asked.recipe);
+    let mut inputs = workload_files(&asked.scene.workload)?;
+    inputs.extend([name.scheduler].into_iter().chain(asked.scene.machine.as_deref()));
+    inputs.extend(recipe.as_deref().and_then(Path::to_str));
+    spare(&asked.out, inputs)?;
     writable(asked.out.parent().unwrap_or(Path::new("")))?;
     let spec = specs(lab, &[name], asked.recipe, &asked.scene, caller)?.remove(0);
     if spec.scheduler.bytes.get().is_none() {

@@ -15,7 +15,7 @@ use keel_lab::workloads::Setting;
 use keel_lab::{Engine, LabError, Machine, RunSpec, SchedulerSource};
 use keel_recipe::Recipe;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The maximum size of a scheduler in bytes; it may be a whole user-space program.
 const MAX_OBJECT: u64 = 256 << 20;
@@ -164,10 +164,17 @@ pub fn scheduler_by(lab: &Lab, given: &str, recipe: Option<&Path>) -> Result<Sch
     let bytes = file("scheduler", &BuiltIn::some("schedulers", &lab.schedulers), given, MAX_OBJECT)?;
     refuse_source(given, &bytes)?;
     let name = Path::new(given).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let beside = Path::new(given.strip_suffix(".bpf.o").unwrap_or(given)).with_added_extension("keel.toml");
-    let recipe = recipe.or_else(|| Some(beside.as_path()).filter(|path| path.exists()));
-    let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
+    let recipe = recipe_file(lab, given, recipe).as_deref().map(read_recipe).transpose()?.unwrap_or_default();
     Ok(SchedulerSource { name, bytes: bytes.into(), recipe })
+}
+
+/// Returns the file of a scheduler's recipe: the given one, or `NAME.keel.toml` beside `NAME.bpf.o` if it exists.
+pub fn recipe_file(lab: &Lab, scheduler: &str, given: Option<&Path>) -> Option<PathBuf> {
+    if given.is_some() || (lab.scheduler)(scheduler).is_some() {
+        return given.map(Path::to_owned);
+    }
+    let name = Path::new(scheduler.strip_suffix(".bpf.o").unwrap_or(scheduler));
+    Some(name.with_added_extension("keel.toml")).filter(|path| path.exists())
 }
 
 /// Rejects C source files: keel needs the object that clang compiles from them.

@@ -19,6 +19,7 @@ use keel_page::{Budget, Facts, Page, RunData};
 use keel_profile::Profile;
 use keel_report::{PartialRuns, RunReport};
 use keel_trace::Sink;
+use std::path::PathBuf;
 
 /// The maximum number of schedulers that a page shows side by side.
 const MOST_IN_PAGE: usize = 4;
@@ -34,6 +35,9 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     gate.fits(&specs, args.runs)?;
     let mut read = inputs::workload_files(&args.scene.workload)?;
     read.extend(schedulers.iter().map(|asked| asked.scheduler));
+    let recipe = |asked: &Asked<'_>| inputs::recipe_file(lab, asked.scheduler, None);
+    let recipes: Vec<PathBuf> = schedulers.iter().filter_map(recipe).collect();
+    read.extend(recipes.iter().filter_map(|path| path.to_str()));
     read.extend(args.scene.machine.as_deref());
     read.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
     let mut outputs = outputs::reserve(&args.outputs, None, &read)?;

@@ -63,7 +63,7 @@ fn one(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     if let Some(path) = args.report.as_deref().filter(|path| !page::is_page(path)) {
         return Err(page::refused("--report", path, "keel profile writes HTML pages", ".html"));
     }
-    let mut files = reserve(&asked, args)?;
+    let mut files = reserve(&asked, args, lab)?;
     let mut drawing = args.report.as_deref().map(|path| Drawing::of(path, 1));
     let sinks = drawing.as_mut().map(Drawing::sink).into_iter().collect();
     let Made { profile, code, report } = made(lab, spec, sinks)?;
@@ -88,23 +88,35 @@ fn one(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
 }
 
 /// Reserves the files to write. They must be distinct, and none may be an input.
-fn reserve(asked: &[(File, &Option<PathBuf>)], args: &ProfileArgs) -> Result<Vec<(File, Output)>, Failure> {
-    let inputs = [args.scheduler.as_deref(), args.scene.machine.as_deref(), Some(&args.scene.workload)];
-    let inputs: Vec<PathBuf> =
-        inputs.into_iter().flatten().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
+fn reserve(
+    asked: &[(File, &Option<PathBuf>)],
+    args: &ProfileArgs,
+    lab: &Lab,
+) -> Result<Vec<(File, Output)>, Failure> {
+    let inputs = read(args, lab)?;
     let mut files: Vec<(File, Output)> = Vec::new();
     for (file, path) in asked {
         let Some(path) = path else { continue };
         let output = Output::reserve(path)?;
-        let is_taken = files.iter().any(|(_, other)| other.path() == output.path());
-        if is_taken || inputs.iter().any(|input| input == output.path()) {
+        output.spare(&inputs)?;
+        if files.iter().any(|(_, other)| other.path() == output.path()) {
             let shown = crate::text::shown_path(path);
-            return Err(Failure::input(format!("{shown} would be written twice, or is an input"))
+            return Err(Failure::input(format!("{shown} would be written twice"))
                 .help("give each output its own file"));
         }
         files.push((*file, output));
     }
     Ok(files)
+}
+
+/// Returns the files that the run reads.
+fn read(args: &ProfileArgs, lab: &Lab) -> Result<Vec<PathBuf>, Failure> {
+    let asked = args.scheduler.as_deref().map(|given| Asked::read(lab, given)).transpose()?;
+    let recipe = asked.as_ref().and_then(|it| inputs::recipe_file(lab, it.scheduler, args.host.as_deref()));
+    let mut names = inputs::workload_files(&args.scene.workload)?;
+    names.extend(asked.as_ref().map(|asked| asked.scheduler));
+    names.extend(args.scene.machine.as_deref());
+    Ok(names.into_iter().map(PathBuf::from).chain(recipe).collect())
 }
 
 /// Makes one run on each machine size.

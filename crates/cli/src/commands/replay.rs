@@ -28,7 +28,8 @@ pub(crate) fn run(args: &ReplayArgs, lab: &Lab) -> Result<Code, Failure> {
     let mut read = vec![asked.scheduler];
     read.extend(args.recording.to_str());
     read.extend(args.part.machine.as_deref());
-    read.extend(args.host.as_deref().and_then(Path::to_str));
+    let recipe = inputs::recipe_file(lab, asked.scheduler, args.host.as_deref());
+    read.extend(recipe.as_deref().and_then(Path::to_str));
     read.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
     let outputs = outputs::reserve(&args.outputs, None, &read)?;
     let (mut run, written) = sim::simulate(lab, &spec, outputs)?;

@@ -31,6 +31,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     // With a program this is a placeholder.
     let given = args.scheduler.as_deref().unwrap_or(keel_lab::schedulers::EEVDF);
     let asked = Asked::read(lab, given)?;
+    let recipe = inputs::recipe_file(lab, asked.scheduler, args.host.as_deref());
     let scheduler = program.as_ref().map_or(asked.scheduler, |(_, path)| path.as_str());
     let mut specs = inputs::specs(lab, &[asked], args.host.as_deref(), &scene, &Process)?;
     if let Some((source, _)) = &program {
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     inputs.push(scheduler);
     inputs.extend(scene.machine.as_deref());
     inputs.extend(args.order.as_deref());
-    inputs.extend(args.host.as_deref().and_then(Path::to_str));
+    inputs.extend(recipe.as_deref().and_then(Path::to_str));
     inputs.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
     let outputs = outputs::reserve(&args.outputs, args.log.as_deref(), &inputs)?;
     let outputs = outputs.with_program_log(args.program_log.as_deref())?;
