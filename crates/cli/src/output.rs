@@ -32,6 +32,8 @@ pub(crate) fn abandon() {
 
 /// A file that appears under its name only when [`Output::keep`] is called.
 pub(crate) struct Output {
+    /// As the user wrote it, for messages.
+    given: PathBuf,
     path: PathBuf,
     to: To,
 }
@@ -51,8 +53,7 @@ impl Output {
                 .help("name a file, or write ./- for one with this name"));
         }
         let cannot = |e: io::Error| cannot(path, &e);
-        // Follow a link, so that the link stays and its target is replaced.
-        let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let place = place(path);
         let to = match std::fs::metadata(&place) {
             Ok(there) if there.is_dir() => return Err(cannot(ErrorKind::IsADirectory.into())),
             Ok(there) if !there.is_file() => {
@@ -60,7 +61,7 @@ impl Output {
             }
             _ => To::Beside(beside(&place).map_err(cannot)?),
         };
-        Ok(Self { path: place, to })
+        Ok(Self { given: path.to_owned(), path: place, to })
     }
 
     /// Returns its destination. No two outputs may have the same one.
@@ -89,16 +90,28 @@ impl Output {
 
     /// Converts an error of writing this file.
     pub(crate) fn failed(&self, error: &io::Error) -> Failure {
-        cannot(&self.path, error)
+        cannot(&self.given, error)
     }
 
     /// Gives the complete file its name.
     pub(crate) fn keep(self) -> Result<(), Failure> {
         let To::Beside(Part { file, registered }) = self.to else { return Ok(()) };
-        let kept = file.persist(&self.path).map(drop).map_err(|e| cannot(&self.path, &e.error));
+        let kept = file.persist(&self.path).map(drop).map_err(|e| cannot(&self.given, &e.error));
         drop(registered);
         kept
     }
+}
+
+/// Returns the one spelling of a path. Follows a link, so that the link stays and its target is replaced.
+fn place(path: &Path) -> PathBuf {
+    let folder = || std::fs::canonicalize(folder(path)).ok();
+    let new = || Some(folder()?.join(path.file_name()?));
+    std::fs::canonicalize(path).ok().or_else(new).unwrap_or_else(|| path.to_owned())
+}
+
+/// Returns the folder that contains the file.
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn cannot(path: &Path, error: &io::Error) -> Failure {
@@ -122,10 +135,6 @@ impl Drop for Registered {
 
 /// Creates a temporary file in the same folder, with the usual permissions of a new file.
 fn beside(path: &Path) -> io::Result<Part> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
     let mut builder = tempfile::Builder::new();
     builder.prefix(".keel-").suffix(".part");
     #[cfg(unix)]
@@ -136,7 +145,7 @@ fn beside(path: &Path) -> io::Result<Part> {
     }
     // Locked during both steps, so that a signal finds no unregistered file.
     let mut parts = parts();
-    let file = builder.tempfile_in(std::path::absolute(folder)?)?;
+    let file = builder.tempfile_in(std::path::absolute(folder(path))?)?;
     parts.insert(file.path().to_owned());
     let registered = Registered(file.path().to_owned());
     Ok(Part { file, registered })

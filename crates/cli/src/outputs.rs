@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::run_args::OutputArgs;
 use crate::text::shown_path;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -23,50 +24,55 @@ pub(crate) enum Log {
     Stderr,
 }
 
-/// Reserves the files. None of them may be one of the `inputs`.
-pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) -> Result<Outputs, Failure> {
+/// The requested logs, of the scheduler and of its own program.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LogPaths<'a> {
+    pub(crate) scheduler: Option<&'a Path>,
+    pub(crate) program: Option<&'a Path>,
+}
+
+/// Reserves the files. They must be distinct, and none may be one of the `inputs`.
+pub(crate) fn reserve(args: &OutputArgs, logs: LogPaths<'_>, inputs: &[&str]) -> Result<Outputs, Failure> {
     let reserve = |path: &Option<_>| path.as_deref().map(Output::reserve).transpose();
-    let log = match log {
-        Some(path) if path == Path::new("-") => Some(Log::Stderr),
-        Some(path) => Some(Log::File(Output::reserve(path)?)),
-        None => None,
-    };
+    let [log, program_log] = [logs.scheduler, logs.program].map(Log::reserve);
+    let (log, program_log) = (log?, program_log?);
     let [trace, report, perfetto, profile] =
         [&args.trace, &args.report, &args.perfetto, &args.profile].map(reserve);
     let (trace, report) = (trace?, report?);
-    let outputs = Outputs { trace, report, perfetto: perfetto?, profile: profile?, log, program_log: None };
+    let outputs = Outputs { trace, report, perfetto: perfetto?, profile: profile?, log, program_log };
     let named = [
         ("--trace", outputs.trace.as_ref()),
         ("--report", outputs.report.as_ref()),
         ("--perfetto", outputs.perfetto.as_ref()),
         ("--profile", outputs.profile.as_ref()),
         ("--log", outputs.log.as_ref().and_then(Log::file)),
+        ("--program-log", outputs.program_log.as_ref().and_then(Log::file)),
     ];
-    let named: Vec<_> = named.into_iter().filter_map(|(name, output)| Some((name, output?))).collect();
-    let device = |path: &Path| std::fs::metadata(path).is_ok_and(|there| !there.is_file());
-    for (at, (name, output)) in named.iter().enumerate() {
+    let named = named.into_iter().filter_map(|(option, output)| Some((option, output?)));
+    distinct(named, inputs)?;
+    Ok(outputs)
+}
+
+/// Checks that no two options name the same file, in any spelling, and that none names an input. A device may be named
+/// twice.
+pub(crate) fn distinct<'a, I: AsRef<Path>>(
+    named: impl IntoIterator<Item = (&'a str, &'a Output)>,
+    inputs: &[I],
+) -> Result<(), Failure> {
+    let mut seen: BTreeMap<&Path, &str> = BTreeMap::new();
+    for (option, output) in named {
         let path = output.path();
-        if let Some((first, _)) = named[..at].iter().find(|(_, other)| other.path() == path && !device(path))
-        {
-            return Err(Failure::input(format!("{first} and {name} both name {}", shown_path(path)))
+        let is_device = std::fs::metadata(path).is_ok_and(|there| !there.is_file());
+        if let Some(first) = seen.insert(path, option).filter(|_| !is_device) {
+            return Err(Failure::input(format!("{first} and {option} both name {}", shown_path(path)))
                 .help("give each its own file"));
         }
         output.spare(inputs)?;
     }
-    Ok(outputs)
+    Ok(())
 }
 
 impl Outputs {
-    /// Reserves a file for the output of a scheduler's own program.
-    pub(crate) fn with_program_log(self, path: Option<&Path>) -> Result<Self, Failure> {
-        let program_log = match path {
-            Some(path) if path == Path::new("-") => Some(Log::Stderr),
-            Some(path) => Some(Log::File(Output::reserve(path)?)),
-            None => None,
-        };
-        Ok(Self { program_log, ..self })
-    }
-
     /// After a failed run, keeps only the output of the scheduler's own program.
     pub(crate) fn only_program_log(self, failure: Failure) -> Failure {
         match self.keep_program_log(failure.printed()) {
@@ -148,6 +154,15 @@ pub(crate) fn checked(output: &mut Option<Output>, written: io::Result<()>) -> R
 }
 
 impl Log {
+    /// Reserves the file, if one is requested; `-` is stderr.
+    fn reserve(path: Option<&Path>) -> Result<Option<Self>, Failure> {
+        match path {
+            Some(path) if path == Path::new("-") => Ok(Some(Self::Stderr)),
+            Some(path) => Ok(Some(Self::File(Output::reserve(path)?))),
+            None => Ok(None),
+        }
+    }
+
     fn file(&self) -> Option<&Output> {
         match self {
             Self::File(output) => Some(output),

@@ -223,6 +223,30 @@ fn outputs_are_neither_inputs_nor_each_other() {
 }
 
 #[test]
+fn no_two_outputs_are_one_file_in_any_spelling() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let recording = at("r.keel");
+    assert_eq!(code(&["sim", "good", "--trace", &recording]), Code::Done);
+    std::fs::create_dir(at("sub")).unwrap();
+    std::os::unix::fs::symlink(at("sub"), at("link")).unwrap();
+    let check = |args: &[&str], one: &str, other: &str, options: [&str; 2]| {
+        let files = [options[0], &at(one), options[1], &at(other)];
+        let failure = keel(&[args, &files].concat()).expect_err("one of them would be lost");
+        let expected = format!("{} and {} both name ", options[0], options[1]);
+        assert!(failure.code == Code::Input && failure.sentence().starts_with(&expected), "{failure}");
+    };
+    let sim = ["sim", "good"];
+    check(&sim, "x.svg", "./x.svg", ["--trace", "--report"]);
+    check(&sim, "x.svg", "sub/../x.svg", ["--trace", "--log"]);
+    check(&sim, "sub/x", "link/x", ["--trace", "--perfetto"]);
+    check(&["replay", &recording, "good"], "x.svg", "sub/../x.svg", ["--trace", "--report"]);
+    check(&["report", &recording], "x.html", "sub/../x.html", ["-o", "--perfetto"]);
+    check(&["profile", "good"], "x", "sub/../x", ["--folded", "--pprof"]);
+    assert_eq!(code(&["sim", "good", "--trace", "/dev/null", "--perfetto", "/dev/null"]), Code::Done);
+}
+
+#[test]
 fn the_recipe_beside_an_object_is_an_input() {
     let folder = tempfile::tempdir().unwrap();
     let [object, recipe, recording] =

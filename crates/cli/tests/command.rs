@@ -63,6 +63,10 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["compare", "fifo", "--runs", "many"], "'--runs <N>': it must be a whole number");
     check(&["vm", "--cpus", "99999999999", "--", "true"], "99999999999");
     check(&["sim", "fifo", "--seed", "99999999999999999999"], "'--seed <N>': the number is too large");
+    check(
+        &["sim", "--trace", "x", "--program-log", "./x", "--", "true"],
+        "--trace and --program-log both name ",
+    );
     check(&["sim", "no-such-scheduler"], "keel list schedulers lists the built-in ones");
     check(
         &["sim", "fifo", "--host", "no-such-recipe"],

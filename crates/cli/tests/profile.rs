@@ -117,8 +117,8 @@ fn what_cannot_be_profiled_is_refused() {
     check("keel profile --diff no.json no.json", "no.json is not a profile");
     check("keel profile --diff o1 gone.json --duration 1ms", "gone.json cannot be read");
     check("keel profile o1 --engine cranelift", "keel profile uses its own engine");
-    check("keel profile o1 --folded x --lcov x", "x would be written twice");
+    check("keel profile o1 --folded x --lcov x", "--folded and --lcov both name ");
     check("keel profile o1 --report x.svg --duration 1ms", "keel profile writes HTML pages");
-    check("keel profile o1 --report x.html --lcov x.html", "x.html would be written twice");
+    check("keel profile o1 --report x.html --lcov x.html", "--lcov and --report both name ");
     check("keel compare o1,mq --profile x.json", "--profile needs a single run");
 }

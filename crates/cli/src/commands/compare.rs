@@ -9,7 +9,7 @@ use crate::gate::Gate;
 use crate::host;
 use crate::interrupt::{self, Process};
 use crate::lab::Lab;
-use crate::outputs::{self, both};
+use crate::outputs::{self, LogPaths, both};
 use crate::progress::Bar;
 use crate::run_args::OutputArgs;
 use crate::{inputs, output, page, profile, show};
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     read.extend(recipes.iter().filter_map(|path| path.to_str()));
     read.extend(args.scene.machine.as_deref());
     read.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
-    let mut outputs = outputs::reserve(&args.outputs, None, &read)?;
+    let mut outputs = outputs::reserve(&args.outputs, LogPaths::default(), &read)?;
     let total = specs[0].duration * (specs.len() as u64 * u64::from(args.runs));
     let bar = Bar::new(total);
     let work = interrupt::work();

@@ -7,7 +7,7 @@ use crate::inputs;
 use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::output::{self, Output, print};
-use crate::outputs::both;
+use crate::outputs::{both, distinct};
 use crate::page::{self, Drawing};
 use crate::profile::{self, Format};
 use crate::profile_args::ProfileArgs;
@@ -54,16 +54,10 @@ enum File {
 /// Makes one run, and writes its profile as tables and to files.
 fn one(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     let spec = spec(args, lab, args.scheduler.as_deref(), None)?;
-    let asked = [
-        (File::Format(Format::Folded), &args.folded),
-        (File::Format(Format::Pprof), &args.pprof),
-        (File::Format(Format::Lcov), &args.lcov),
-        (File::Page, &args.report),
-    ];
     if let Some(path) = args.report.as_deref().filter(|path| !page::is_page(path)) {
         return Err(page::refused("--report", path, "keel profile writes HTML pages", ".html"));
     }
-    let mut files = reserve(&asked, args, lab)?;
+    let mut files = reserve(args, lab)?;
     let mut drawing = args.report.as_deref().map(|path| Drawing::of(path, 1));
     let sinks = drawing.as_mut().map(Drawing::sink).into_iter().collect();
     let Made { profile, code, report } = made(lab, spec, sinks)?;
@@ -88,25 +82,18 @@ fn one(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
 }
 
 /// Reserves the files to write. They must be distinct, and none may be an input.
-fn reserve(
-    asked: &[(File, &Option<PathBuf>)],
-    args: &ProfileArgs,
-    lab: &Lab,
-) -> Result<Vec<(File, Output)>, Failure> {
-    let inputs = read(args, lab)?;
-    let mut files: Vec<(File, Output)> = Vec::new();
-    for (file, path) in asked {
-        let Some(path) = path else { continue };
-        let output = Output::reserve(path)?;
-        output.spare(&inputs)?;
-        if files.iter().any(|(_, other)| other.path() == output.path()) {
-            let shown = crate::text::shown_path(path);
-            return Err(Failure::input(format!("{shown} would be written twice"))
-                .help("give each output its own file"));
-        }
-        files.push((*file, output));
-    }
-    Ok(files)
+fn reserve(args: &ProfileArgs, lab: &Lab) -> Result<Vec<(File, Output)>, Failure> {
+    let asked = [
+        ("--folded", File::Format(Format::Folded), &args.folded),
+        ("--pprof", File::Format(Format::Pprof), &args.pprof),
+        ("--lcov", File::Format(Format::Lcov), &args.lcov),
+        ("--report", File::Page, &args.report),
+    ];
+    let asked = asked.into_iter().filter_map(|(option, file, path)| Some((option, file, path.as_deref()?)));
+    let reserved = asked.map(|(option, file, path)| Ok((option, file, Output::reserve(path)?)));
+    let files: Vec<(&str, File, Output)> = reserved.collect::<Result<_, Failure>>()?;
+    distinct(files.iter().map(|(option, _, output)| (*option, output)), &read(args, lab)?)?;
+    Ok(files.into_iter().map(|(_, file, output)| (file, output)).collect())
 }
 
 /// Returns the files that the run reads.

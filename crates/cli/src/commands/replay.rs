@@ -7,7 +7,7 @@ use crate::failure::{Code, Failure};
 use crate::gate::Gate;
 use crate::interrupt::{self, Process};
 use crate::lab::Lab;
-use crate::outputs::{self, both};
+use crate::outputs::{self, LogPaths, both};
 use crate::recording_args::{PartArgs, ReplayArgs};
 use crate::replay::{self, Part};
 use crate::{inputs, profile, show};
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ReplayArgs, lab: &Lab) -> Result<Code, Failure> {
     let recipe = inputs::recipe_file(lab, asked.scheduler, args.host.as_deref());
     read.extend(recipe.as_deref().and_then(Path::to_str));
     read.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
-    let outputs = outputs::reserve(&args.outputs, None, &read)?;
+    let outputs = outputs::reserve(&args.outputs, LogPaths::default(), &read)?;
     let (mut run, written) = sim::simulate(lab, &spec, outputs)?;
     if !run.failed() {
         run.strict = gate.rule(&run.facts());

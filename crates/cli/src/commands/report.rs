@@ -4,6 +4,7 @@ use crate::failure::{Code, Failure};
 use crate::interrupt;
 use crate::interrupt::Process;
 use crate::output::Output;
+use crate::outputs::distinct;
 use crate::page;
 use crate::recording::{self, Reading, Source};
 use crate::recording_args::ReportArgs;
@@ -82,16 +83,9 @@ fn refuse(args: &ReportArgs) -> Result<(), Failure> {
 fn reserve(args: &ReportArgs) -> Result<Outputs, Failure> {
     let reserve = |path: &Option<_>| path.as_deref().map(Output::reserve).transpose();
     let outputs = Outputs { page: reserve(&args.output)?, perfetto: reserve(&args.perfetto)? };
-    let device = |path: &Path| std::fs::metadata(path).is_ok_and(|there| !there.is_file());
-    let places: Vec<&Path> = outputs.page.iter().chain(&outputs.perfetto).map(Output::path).collect();
-    if let [one, other] = places[..]
-        && one == other
-        && !device(one)
-    {
-        return Err(Failure::input(format!("-o and --perfetto both name {}", shown_path(one)))
-            .help("give each its own file"));
-    }
-    outputs.page.iter().chain(&outputs.perfetto).try_for_each(|output| output.spare(&args.traces))?;
+    let named = [("-o", outputs.page.as_ref()), ("--perfetto", outputs.perfetto.as_ref())];
+    let named = named.into_iter().filter_map(|(option, output)| Some((option, output?)));
+    distinct(named, &args.traces)?;
     Ok(outputs)
 }
 

@@ -7,7 +7,7 @@ use crate::failure::{Code, Failure};
 use crate::gate::Gate;
 use crate::interrupt::{self, Process};
 use crate::lab::Lab;
-use crate::outputs::{self, Outputs, both};
+use crate::outputs::{self, LogPaths, Outputs, both};
 use crate::page::{self, Drawing};
 use crate::progress::Bar;
 use crate::run_args::OutputArgs;
@@ -50,8 +50,8 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     inputs.extend(args.order.as_deref());
     inputs.extend(recipe.as_deref().and_then(Path::to_str));
     inputs.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
-    let outputs = outputs::reserve(&args.outputs, args.log.as_deref(), &inputs)?;
-    let outputs = outputs.with_program_log(args.program_log.as_deref())?;
+    let logs = LogPaths { scheduler: args.log.as_deref(), program: args.program_log.as_deref() };
+    let outputs = outputs::reserve(&args.outputs, logs, &inputs)?;
     let (mut run, written) = simulate(lab, &specs[0], outputs)?;
     if !run.failed() {
         run.strict = gate.rule(&run.facts());

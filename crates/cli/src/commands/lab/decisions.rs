@@ -96,7 +96,7 @@ fn reserve(args: &LabArgs) -> Result<outputs::Outputs, Failure> {
     let asked =
         OutputArgs { trace: None, report: args.report.clone(), perfetto: None, profile: None, json: false };
     let inputs: Vec<&str> = args.decisions.iter().chain([&args.machine]).map(String::as_str).collect();
-    outputs::reserve(&asked, None, &inputs)
+    outputs::reserve(&asked, outputs::LogPaths::default(), &inputs)
 }
 
 /// Returns all points of all schedulers, the longest first, so that none of them delays the end.
