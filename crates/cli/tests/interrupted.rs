@@ -199,6 +199,36 @@ fn recordings_are_judged_as_far_as_they_were_read() {
 }
 
 #[test]
+fn a_workload_is_made_of_a_whole_recording_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    recording(folder.path());
+    let from = || keel(folder.path(), &["workload", "from", "t.keel", "-o", "w.json"]).spawn().unwrap();
+    let made = folder.path().join("w.json");
+    assert_eq!(end(from()).status.code(), Some(0));
+    let whole = std::fs::read(&made).unwrap();
+    let mut stopped = 0;
+    for wait_ms in [50, 100, 200, 400, 800] {
+        std::fs::remove_file(&made).ok();
+        let child = from();
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        signal(&child, Signal::INT);
+        let output = end(child);
+        match output.status.code() {
+            Some(0) => assert!(std::fs::read(&made).unwrap() == whole, "a part of it after {wait_ms} ms"),
+            // Before it listened.
+            None => {}
+            code => {
+                let reported = text(&output.stderr);
+                assert!(code == Some(130) && reported.contains("stopped by Ctrl-C"), "{code:?}: {reported}");
+                assert_eq!(names(folder.path()), ["t.keel"]);
+                stopped += 1;
+            }
+        }
+    }
+    assert!(stopped > 0, "no signal came while it read");
+}
+
+#[test]
 fn an_ignored_sighup_stays_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!("trap '' HUP; exec '{}' \"$@\"", env!("CARGO_BIN_EXE_keel"));

@@ -12,6 +12,9 @@ use keel_trace::{Class, Cut, Event, Fanout, Meta, Sink, What};
 use std::ops::Range;
 use std::path::PathBuf;
 
+/// Why a stop leaves no waits: the longest ones of a part are not those of the whole.
+const UNREAD: &str = "before all waits were read; keel check without --task can judge part of a recording";
+
 /// The part of a recording to judge.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
@@ -31,7 +34,7 @@ fn range(part: &Part, source: &Source, caller: &dyn Caller) -> Result<Range<Inst
         return Ok(start..end);
     }
     let mut extent = Extent::default();
-    whole(source.read(&mut extent, caller)?, caller)?;
+    source.read(&mut extent, caller)?.whole(caller, UNREAD)?;
     let within = |name: &str, moment: Option<Moment>, otherwise| match moment {
         Some(moment) => {
             moment.within(extent).map_err(|why| unreadable(&part.trace)(format!("--{name}: {why}")))
@@ -45,17 +48,6 @@ fn range(part: &Part, source: &Source, caller: &dyn Caller) -> Result<Range<Inst
             let [from, until] = [from, until].map(|at| at.since(start));
             Err(Failure::input(format!("--until {until} is not later than --from {from}")))
         }
-    }
-}
-
-/// Fails unless all of the trace was read: the longest waits of a part are not those of the whole.
-fn whole(reading: Reading, caller: &dyn Caller) -> Result<(), Failure> {
-    match caller.stopped_by() {
-        Some(by) if reading.partial.is_some() => Err(Failure::stopped(
-            by,
-            "before all waits were read; keel check without --task can judge part of a recording",
-        )),
-        _ => Ok(()),
     }
 }
 
@@ -87,7 +79,7 @@ pub fn waits(part: &Part, task: &str, top: usize, caller: &dyn Caller) -> Result
     let mut longest = Waits::new(Wanted(task.to_owned()), top);
     let mut tally = Tally::default();
     let mut sinks = Fanout::new().with(&mut longest).with(&mut tally);
-    whole(read(part, &source, range.clone(), &mut sinks, caller)?, caller)?;
+    read(part, &source, range.clone(), &mut sinks, caller)?.whole(caller, UNREAD)?;
     let sums = longest.sums();
     if sums.tasks == 0 {
         return Err(unreadable(&part.trace)(format!(
@@ -96,7 +88,7 @@ pub fn waits(part: &Part, task: &str, top: usize, caller: &dyn Caller) -> Result
         )));
     }
     let mut stories = WaitStories::of(&sums);
-    whole(read(part, &source, range, &mut stories, caller)?, caller)?;
+    read(part, &source, range, &mut stories, caller)?.whole(caller, UNREAD)?;
     Ok(WaitsReport::new(task, &sums, &stories.stories()).counted_from(tally.clock_ns))
 }
 

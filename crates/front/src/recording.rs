@@ -40,6 +40,16 @@ pub struct Reading {
     pub partial: Option<Partial>,
 }
 
+impl Reading {
+    /// Fails unless all of the recording was read, for a result that has no meaning for a part of it.
+    pub(crate) fn whole(self, caller: &dyn Caller, why: &str) -> Result<Self, Failure> {
+        match caller.stopped_by() {
+            Some(by) if self.partial.is_some() => Err(Failure::stopped(by, why)),
+            _ => Ok(self),
+        }
+    }
+}
+
 /// Returns a function that makes a failure from the reason why this recording can't be read.
 pub fn unreadable(path: &Path) -> impl Fn(String) -> Failure {
     move |why| match is_stdin(path) {

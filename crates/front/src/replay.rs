@@ -15,6 +15,9 @@ use keel_replay::{Builder, Named, Overheads, Replay, fit, scaled, stuck};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
+/// Why a stop leaves no workload: one made of a part of the recording would look like one of all of it.
+const UNREAD: &str = "before the recording was read";
+
 /// Which tasks of a recording are requested, and how many copies of them.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
@@ -102,13 +105,13 @@ pub fn read(
         true => None,
         false => {
             let mut named = Named::new(wanted.keep.iter().cloned());
-            source.read(&mut named, caller)?;
+            source.read(&mut named, caller)?.whole(caller, UNREAD)?;
             Some(named.found())
         }
     };
     let overheads = machine.map_or_else(|| overheads_of(&(lab.machine_of_cpus)(1)), overheads_of);
     let mut builder = Builder::new(overheads, kept);
-    let reading = source.read(&mut builder, caller)?;
+    let reading = source.read(&mut builder, caller)?.whole(caller, UNREAD)?;
     let bad = |why: String| Failure::input(format!("{}: {why}", shown(&path.to_string_lossy())));
     let mut replay = builder.finish().map_err(|e| bad(e.to_string()))?;
     let lost = &mut replay.confidence.causes.lost;
