@@ -275,3 +275,23 @@ fn times_count_from_the_recorders_clock_which_names_moments_too() {
     let refused = String::from_utf8(keel(&["check", run, "--from", "0.1"]).stderr).unwrap();
     assert!(refused.contains("--from: this recording has no recorder's clock"), "{refused}");
 }
+
+#[test]
+fn a_recording_without_events_does_not_pass() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("run.keel");
+    simulated(&trace);
+    let whole = std::fs::read(&trace).expect("it was written");
+    let check = |bytes: usize, more: &[&str], expected: &str| {
+        let cut = folder.path().join("cut.keel");
+        std::fs::write(&cut, &whole[..bytes]).expect("it can be written");
+        let output = keel(&[&["check", cut.to_str().unwrap()], more].concat());
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{bytes} {more:?}: {reported}");
+        assert!(reported.contains(expected), "{bytes} {more:?}: {reported}");
+        assert!(output.stdout.is_empty(), "{bytes} {more:?}");
+    };
+    check(0, &["--strict"], "cut.keel: ");
+    check(64, &["--strict"], "cut.keel: it has no events; ");
+    check(64, &[], "cut.keel: it has no events; ");
+}

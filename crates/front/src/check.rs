@@ -7,7 +7,7 @@ use crate::recording::{Reading, Source, unreadable};
 use keel_abi::Instant;
 use keel_check::{Figures, Judge, Limits, WaitStories, Waits, Wanted};
 use keel_readers::Recording;
-use keel_report::{CheckReport, RunFacts, RunReport, WaitsReport};
+use keel_report::{CheckReport, RunFacts, RunReport, StoppedBy, WaitsReport};
 use keel_trace::{Class, Cut, Event, Fanout, Meta, Sink, What};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -99,11 +99,26 @@ pub fn judge(part: &Part, limits: Limits, caller: &dyn Caller) -> Result<CheckRe
     let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
     let range = range(part, &source, caller)?;
     let Reading { recording, partial } = read(part, &source, range, &mut sinks, caller)?;
+    // A part may be quiet: what happened before it goes on.
+    let is_whole = part.from.is_none() && part.until.is_none();
+    if tally.events == 0 && is_whole {
+        return Err(without_events(part, partial.and(caller.stopped_by())));
+    }
     let run = RunReport { partial, ..RunReport::new(&tally.facts, &judge.judgement()) };
     let Recording { notes, doubts, lost, .. } = recording;
     let lost = tally.lost.max(lost);
     let report = CheckReport::new(run, tally.events, lost).of(source.kind.name(), notes, &doubts);
     Ok(report.counted_from(tally.clock_ns))
+}
+
+/// Returns the failure of a recording without events, which must not pass: nothing was judged.
+fn without_events(part: &Part, stopped: Option<StoppedBy>) -> Failure {
+    match stopped {
+        Some(by) => Failure::stopped(by, "before any events were judged"),
+        None => unreadable(&part.trace)(
+            "it has no events; it may have been cut off, or nothing was recorded".to_owned(),
+        ),
+    }
 }
 
 /// Facts that no check collects: the number of events, and the origin of the stream.

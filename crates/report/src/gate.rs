@@ -8,6 +8,7 @@ use keel_abi::Span;
 use keel_abi::numbers::figures;
 use keel_check::escape_all;
 use keel_gate::{Change, Held, Regression, Row, Ruling};
+use std::collections::BTreeSet;
 
 /// A caveat for comparisons of one run with one run.
 const SINGLE: &str = "These are single runs with one seed, so a change of the scheduler cannot be told from the effect\n\
@@ -19,10 +20,10 @@ pub fn budgets(ruling: &Ruling, style: Style) -> String {
     let heads = ["budget", "allowed", "found", ""];
     table.set_header(heads.map(Cell::new));
     for budget in &ruling.budgets {
-        let verdict = match (budget.counted, budget.held) {
-            (false, _) if budget.found_value > 0.0 => "not counted",
-            (_, true) => "held",
-            (_, false) => "EXCEEDED",
+        let verdict = match budget.held {
+            _ if is_left_out(budget) => "not counted",
+            true => "held",
+            false => "EXCEEDED",
         };
         table.add_row([budget.kind, &budget.allowed, &budget.found, verdict].map(Cell::new));
     }
@@ -32,10 +33,29 @@ pub fn budgets(ruling: &Ruling, style: Style) -> String {
 /// Returns `Strict: failed: ...` or `Strict: passed.`
 fn strict_sentence(ruling: &Ruling, style: Style) -> String {
     if ruling.passed {
-        return style.paint(Paint::Good, "Strict: passed; every finding is within its budget.");
+        return style.paint(Paint::Good, &passed(ruling));
     }
     let exceeded: Vec<String> = ruling.exceeded().map(exceeded).collect();
     style.paint(Paint::Bad, &format!("Strict: failed; {}.", exceeded.join("; ")))
+}
+
+/// Returns the sentence of a run that passed. It says which findings were left out.
+fn passed(ruling: &Ruling) -> String {
+    let left_out: BTreeSet<&str> =
+        ruling.budgets.iter().filter(|budget| is_left_out(budget)).map(|budget| budget.kind).collect();
+    if left_out.is_empty() {
+        return "Strict: passed; every finding is within its budget.".to_owned();
+    }
+    let left_out: Vec<&str> = left_out.into_iter().collect();
+    format!(
+        "Strict: passed; every finding that counts is within its budget. Not counted, because the recording lacks data: {}.",
+        left_out.join(", ")
+    )
+}
+
+/// Returns whether there are findings that don't count.
+fn is_left_out(budget: &Held) -> bool {
+    !budget.counted && budget.found_value > 0.0
 }
 
 /// Describes a budget: `wasted_core: 22.6%, where 2% of the machine's time is allowed (11.3 times)`.
@@ -154,6 +174,23 @@ mod tests {
         insta::assert_snapshot!(budgets(&Ruling::new(&Budgets::default(), &facts), Style::PLAIN));
         let passed = budgets(&Ruling::new(&Budgets::default(), &Facts::default()), Style::PLAIN);
         assert!(passed.ends_with("\nStrict: passed; every finding is within its budget.\n"), "{passed}");
+    }
+
+    #[test]
+    fn findings_that_were_not_counted_are_named() {
+        let check = |unsure: &[Kind], expected: &str| {
+            let sums = Sums { count: 9, total: Span::from_s(1), longest: Span::from_s(1) };
+            let found = unsure.iter().map(|&kind| (kind, sums)).collect();
+            let unsure = unsure.iter().copied().collect();
+            let facts = Facts { found, unsure, machine_time: Span::from_s(8), ..Facts::default() };
+            let text = budgets(&Ruling::new(&Budgets::default(), &facts), Style::PLAIN);
+            assert!(text.ends_with(&format!("\nStrict: passed; {expected}\n")), "{text}");
+        };
+        check(&[], "every finding is within its budget.");
+        let counted =
+            "every finding that counts is within its budget. Not counted, because the recording lacks data:";
+        check(&[Kind::WastedCore], &format!("{counted} wasted_core."));
+        check(&[Kind::WastedCore, Kind::Starvation], &format!("{counted} starvation, wasted_core."));
     }
 
     #[test]
