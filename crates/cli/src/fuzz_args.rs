@@ -93,7 +93,7 @@ pub(crate) struct ExploreArgs {
     #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) window: Span,
     /// The maximum number of orders
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) orders: u64,
     /// The maximum time in seconds
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=31_536_000))]

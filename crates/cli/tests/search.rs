@@ -168,6 +168,14 @@ fn what_can_not_be_searched_is_refused() {
     check("keel fuzz fifo --against eevdf --factor 1", 2, "above 1");
     check("keel fuzz fifo --runs 1 --seconds 1", 2, "cannot be used with");
     check("echo '{}' > x.fuzz.json; keel fuzz fifo --corpus x.fuzz.json", 2, "is not an input of keel fuzz");
+    check(
+        "keel fuzz fifo --runs 0",
+        2,
+        "--runs 0 only reruns the inputs of the corpus, but there is no --corpus",
+    );
+    check("keel fuzz fifo --runs 0 --corpus nosuchdir", 2, "but nosuchdir has none");
+    check("mkdir empty; keel fuzz fifo --seconds 0 --corpus empty", 2, "--seconds 0 only reruns");
+    check("keel explore fifo --orders 0", 2, "'--orders <N>'");
     let out = "my.order cannot be written: not a directory";
     check("touch my.order; keel fuzz fifo --runs 1 -o my.order", 2, out);
     check("keel explore fifo --orders 1 --duration 5ms -o my.order/x", 2, out);

@@ -116,6 +116,9 @@ pub fn fuzz(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Fuzzed,
     let subject = Runs::new(lab, asked, caller)?;
     writable(&asked.out)?;
     let inputs = asked.corpus.as_deref().map(corpus::read).transpose()?.unwrap_or_default();
+    if inputs.is_empty() {
+        has_runs(asked)?;
+    }
     let _work = work(caller);
     let begun = Instant::now();
     let mut search = Search {
@@ -154,6 +157,21 @@ pub fn fuzz(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Fuzzed,
         added,
         stopped: caller.stopped_by().is_some(),
     })
+}
+
+/// Refuses a search that makes no run: it would end as if nothing failed.
+fn has_runs(asked: &Asked<'_>) -> Result<(), Failure> {
+    let limit = match asked.runs {
+        Some(0) => "--runs 0",
+        None if asked.time.is_zero() => "--seconds 0",
+        _ => return Ok(()),
+    };
+    let lack = match &asked.corpus {
+        Some(corpus) => format!("{} has none", crate::text::shown_path(corpus)),
+        None => "there is no --corpus".to_owned(),
+    };
+    Err(Failure::input(format!("{limit} only reruns the inputs of the corpus, but {lack}"))
+        .help("name a folder with .fuzz.json files, or ask for at least one run"))
 }
 
 struct Search<'a> {
