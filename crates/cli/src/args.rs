@@ -142,14 +142,15 @@ pub(crate) struct SimArgs {
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
     /// Write what the program prints to this file; - is stderr
-    #[arg(long, value_name = "OUT", requires = "program")]
+    // clap drops `requires` where the required argument conflicts with a given one, so the conflict is listed too.
+    #[arg(long, value_name = "OUT", requires = "program", conflicts_with = "scheduler")]
     pub(crate) program_log: Option<PathBuf>,
     /// Query the program's scx_stats server every SEC virtual seconds, and print each answer to stderr as one line
-    #[arg(long, value_name = "SEC", requires = "program", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "SEC", requires = "program", conflicts_with = "scheduler", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) stats: Option<u32>,
     /// Let scx_stats clients, such as scx_layered --monitor, connect to the program through this socket [without PATH:
     /// /var/run/scx/root/stats]. The run is then no faster than real time, and depends on when clients ask
-    #[arg(long, value_name = "PATH", requires = "program", num_args = 0..=1, default_missing_value = crate::stats_socket::PLACE)]
+    #[arg(long, value_name = "PATH", requires = "program", conflicts_with = "scheduler", num_args = 0..=1, default_missing_value = crate::stats_socket::PLACE)]
     pub(crate) stats_socket: Option<PathBuf>,
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
     #[arg(long, value_name = "FILE")]
@@ -317,7 +318,8 @@ pub(crate) struct LabArgs {
     #[arg(long, value_name = "SCHED,...", value_delimiter = ',', conflicts_with_all = ["experiments", "runs", "sensitivity", "matrix"])]
     pub(crate) decisions: Vec<String>,
     /// The machine for --decisions: a built-in name, a number of CPUs, or a file
-    #[arg(long, value_name = "M", default_value = "8", requires = "decisions")]
+    // As for --program-log: what conflicts with --decisions would make clap drop `requires`.
+    #[arg(long, value_name = "M", default_value = "8", requires = "decisions", conflicts_with_all = ["experiments", "runs", "sensitivity", "matrix", "engine", "costs", "programs", "list"])]
     pub(crate) machine: String,
     /// Write all results to this HTML page; with --decisions, write a chart to this .svg file
     #[arg(long, value_name = "OUT.html")]

@@ -110,7 +110,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["strict", "allow", "budgets", "assume_unrestricted", "delay"])]
     pub(crate) task: Option<String>,
     /// How many waits to list
-    #[arg(long, value_name = "N", default_value_t = 10, requires = "task", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    // As for --program-log of keel sim: what conflicts with --task would make clap drop `requires`.
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "task", conflicts_with_all = ["strict", "allow", "budgets", "assume_unrestricted", "delay"], value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) top: u32,
     /// Judge only events after this time, counted from the start of the trace (2s, 500ms) or by the recorder's clock
     /// (7654.19s)

@@ -32,7 +32,8 @@ pub(crate) struct WatchArgs {
     )]
     pub(crate) ring: Option<Span>,
     /// The trace to write with --ring
-    #[arg(short, long, value_name = "OUT", requires = "ring")]
+    // As for --program-log of keel sim: what conflicts with --ring would make clap drop `requires`.
+    #[arg(short, long, value_name = "OUT", requires = "ring", conflicts_with_all = ["keep", "cost"])]
     pub(crate) output: Option<PathBuf>,
     /// CPU time that keel may use, in percent of one CPU; if it needs more, it checks less often [default: 1 for every
     /// 16 CPUs]

@@ -47,6 +47,14 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["sim", "fifo", "--trace", "-"], "'-' cannot be written: standard output is for the results");
     check(&["lab", "--runs", "0"], "1..=1000");
     check(&["lab", "--list", "--sensitivity"], "cannot be used with");
+    check(&["sim", "fifo", "--program-log", "x"], "'--program-log <OUT>'");
+    check(&["sim", "fifo", "--stats", "1"], "'--stats <SEC>'");
+    check(&["sim", "fifo", "--stats-socket=x"], "'--stats-socket [<PATH>]'");
+    check(&["lab", "--machine", "8", "yield-8"], "'--machine <M>'");
+    check(&["lab", "--list", "--machine", "4"], "'--machine <M>'");
+    check(&["lab", "--machine", "4"], "--decisions");
+    check(&["check", "x", "--strict", "--top", "3"], "'--top <N>'");
+    check(&["watch", "--keep", "x", "-o", "y"], "'--output <OUT>'");
     check(&["vm"], "<CMD>");
     check(&["vm", "--cores", "4", "--", "true"], "'--cores'");
     check(&["vm", "--cpus", "0", "--", "true"], "a guest has 1 to 255 CPUs, not 0");
