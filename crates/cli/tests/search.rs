@@ -279,4 +279,21 @@ fn the_commit_that_changed_a_run_is_found() {
     assert!(text.contains("number 4\n"), "{text}");
     folder.check("git status --short --branch", 0, "## ");
     folder.check("keel bisect my.bpf.o --good c1 --bad nobody -- true", 2, "git bisect failed");
+    let refused = |line: &str, expected: &str| {
+        let text = folder.check(line, 2, expected);
+        assert!(!text.contains("Bisecting"), "it was refused after a checkout: {text}");
+    };
+    let bisect = "keel bisect my.bpf.o --good c1 --bad c6";
+    refused(&format!("{bisect} --property 'foo < 1' -- true"), "no figure is called 'foo'");
+    refused(&format!("{bisect} -- nosuchcmd"), "no program 'nosuchcmd'");
+    let stopped = |signal: &str, code: i32, name: &str| {
+        let line = format!(
+            "rm -f built; {bisect} -- sh -c 'touch built; sleep 60' & keel=$!; \
+             until test -f built; do sleep 0.1; done; kill -s {signal} $keel; wait $keel"
+        );
+        folder.check(&line, code, &format!("stopped by {name} before the first bad commit was found"));
+        folder.check("test ! -e .git/BISECT_LOG && git log -1 --format=%s", 0, "number 6");
+    };
+    stopped("INT", 130, "Ctrl-C");
+    stopped("TERM", 143, "SIGTERM");
 }

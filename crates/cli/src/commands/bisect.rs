@@ -9,16 +9,21 @@ use crate::failure::{Code, Failure};
 use crate::fuzz_args::BisectArgs;
 use crate::gate::Gate;
 use crate::inputs::{self, reason};
-use crate::interrupt::Process;
+use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::output;
 use crate::text::shown;
-use keel_front::fuzz::Judging;
+use keel_front::fuzz::{Judging, check_property};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsStr;
-use std::process::{Command, ExitStatus, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// The exit code for a commit that can't be judged.
 const SKIP: i32 = 125;
+/// How often a signal is looked for while git runs.
+const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &BisectArgs, lab: &Lab) -> Result<Code, Failure> {
     if args.step {
@@ -28,14 +33,27 @@ pub(crate) fn run(args: &BisectArgs, lab: &Lab) -> Result<Code, Failure> {
             SKIP
         }));
     }
-    git(["bisect", "start", &args.bad, &args.good, "--"])?;
-    let searched = search();
+    check(args)?;
+    interrupt::listen();
+    // A signal ends the search, and then the repository is reset.
+    let _work = interrupt::work();
+    let started = git(["bisect", "start", &args.bad, &args.good, "--"]);
+    if started.is_err() && interrupt::by().is_none() {
+        return started.map(|()| Code::Done);
+    }
+    let searched = started.and_then(|()| search());
     let first_bad = first_bad();
-    let reset = git(["bisect", "reset"]);
+    let reset = reset();
     searched?;
     reset?;
     output::print(&format!("{}\n", first_bad?))?;
     Ok(Code::Done)
+}
+
+/// Refuses what would make git skip every commit.
+fn check(args: &BisectArgs) -> Result<(), Failure> {
+    args.property.as_ref().map_or(Ok(()), check_property)?;
+    crate::program::source(&args.build).map(drop)
 }
 
 /// Makes git call this keel for each commit.
@@ -80,13 +98,46 @@ fn step(args: &BisectArgs, lab: &Lab) -> Result<i32, Failure> {
     Ok(i32::from(!failures.is_empty()))
 }
 
+/// Runs git until it ends or a signal arrives.
 fn git<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Result<(), Failure> {
+    let mut child = started(words)?;
+    loop {
+        if let Some(ended) = child.try_wait().transpose() {
+            return succeeded(ended);
+        }
+        if let Some(by) = interrupt::by() {
+            end(child);
+            return Err(Failure::stopped(by, "before the first bad commit was found"));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Returns to the commit from before the search, even after a signal.
+fn reset() -> Result<(), Failure> {
+    succeeded(started(["bisect", "reset"])?.wait())
+}
+
+/// Starts git in its own process group, so that Ctrl-C reaches only keel, which ends the whole group.
+fn started<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Result<Child, Failure> {
     let mut command = Command::new("git");
-    command.args(words).stdout(std::io::stderr());
-    let status: ExitStatus =
-        command.status().map_err(|e| Failure::input(format!("git cannot be run: {}", reason(&e))))?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(Failure::input("git bisect failed; its message is above")),
+    command.args(words).stdin(Stdio::null()).stdout(std::io::stderr()).process_group(0);
+    command.spawn().map_err(|e| Failure::input(format!("git cannot be run: {}", reason(&e))))
+}
+
+/// Ends git, the build and the run, so that none of them changes files during the reset.
+fn end(mut git: Child) {
+    let group = Pid::from_child(&git);
+    // What has already ended needs no signal.
+    let _ = kill_process_group(group, Signal::TERM);
+    let _ = git.wait();
+    let _ = kill_process_group(group, Signal::KILL);
+}
+
+fn succeeded(ended: std::io::Result<ExitStatus>) -> Result<(), Failure> {
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(Failure::input("git bisect failed; its message is above")),
+        Err(e) => Err(Failure::input(format!("cannot wait for git: {}", reason(&e)))),
     }
 }

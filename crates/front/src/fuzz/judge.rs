@@ -6,9 +6,10 @@
 
 use crate::failure::Failure as CannotGoOn;
 use keel_abi::Span;
+use keel_check::Judge;
 use keel_gate::{Budgets, Limits, PastRun, Property, Regression, Ruling};
-use keel_report::RunReport;
 use keel_report::gate::in_unit;
+use keel_report::{RunFacts, RunReport};
 use keel_search::Failure;
 
 /// Shares of the machine's time are computed over at least this time: in a very short run, any wait is a large share.
@@ -50,6 +51,20 @@ impl Rival {
         set(Some("throughput"), &share(1.0 - 1.0 / self.factor));
         limits
     }
+}
+
+/// Checks that a property names figures that runs have, before any run is made.
+///
+/// # Errors
+/// It names something else.
+pub fn check_property(property: &Property) -> Result<(), CannotGoOn> {
+    let nothing = RunReport::new(&RunFacts::default(), &Judge::default().judgement());
+    let mut json = serde_json::to_value(nothing).expect("reports have only string keys");
+    // Runs leave these out if they are empty.
+    for list in ["lines", "locks"] {
+        json[list] = serde_json::json!([]);
+    }
+    property.holds(&json).map(drop).map_err(|wrong| CannotGoOn::input(format!("--property: {wrong}")))
 }
 
 impl Judging {
@@ -121,4 +136,26 @@ fn worse(asked: &Rival, run: &RunReport, rival: &RunReport) -> Vec<Failure> {
         ),
     };
     compared.regressed().map(failure).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_property_is_about_figures_of_runs() {
+        let check = |text: &str, expected: Option<&str>| {
+            let found = check_property(&Property::read(text).unwrap());
+            assert_eq!(
+                found.err().map(|failure| failure.sentence().to_owned()).as_deref(),
+                expected,
+                "{text}"
+            );
+        };
+        check("wasted_share <= 2% && wakeup_delay_ns.p99 < 10ms", None);
+        check("names.typist.wakeup_delay_ns.max < 1ms", None);
+        check("locks.runqueue.wait_ns == 0 && lines.x.ns == 0", None);
+        check("foo < 1", Some("--property: no figure is called 'foo'; docs/reference/json.md lists them"));
+        check("scheduler < 1", Some("--property: 'scheduler' is not a number"));
+    }
 }

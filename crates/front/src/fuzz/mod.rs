@@ -18,7 +18,7 @@ use crate::caller::{Caller, work};
 use crate::failure::Failure;
 use crate::lab::Lab;
 pub(crate) use corpus::{writable, write};
-pub use judge::{Judging, Rival};
+pub use judge::{Judging, Rival, check_property};
 use keel_search::fuzz::{Found, Fuzz, Guide, ROUND};
 use keel_search::{Range, Subject, shrink};
 pub use reproducer::Reproducer;
