@@ -83,8 +83,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns whether it prints a result that is useful even if it is partial. Commands about the running kernel
-    /// handle signals themselves.
+    /// Returns whether it prints a result that is useful even if it is partial, or writes a file that a signal must not
+    /// leave half-written. Commands about the running kernel handle signals themselves.
     pub(crate) const fn has_a_verdict(&self) -> bool {
         matches!(
             self,
@@ -99,6 +99,7 @@ impl Command {
                 | Self::Report(_)
                 | Self::Replay(_)
                 | Self::Workload(_)
+                | Self::Machine(_)
         )
     }
 }

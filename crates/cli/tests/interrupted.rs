@@ -229,6 +229,23 @@ fn a_workload_is_made_of_a_whole_recording_or_not_at_all() {
 }
 
 #[test]
+fn a_machine_is_measured_whole_or_leaves_nothing() {
+    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ["machine", "capture", "--measure", "-o", "m.toml"];
+        let child = keel(folder.path(), &args).spawn().unwrap();
+        while names(folder.path()).is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        signal(&child, sent);
+        let output = end(child);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("stopped by "), "{}", text(&output.stderr));
+        assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
+    }
+}
+
+#[test]
 fn an_ignored_sighup_stays_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!("trap '' HUP; exec '{}' \"$@\"", env!("CARGO_BIN_EXE_keel"));
