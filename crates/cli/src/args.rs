@@ -147,7 +147,7 @@ pub(crate) struct SimArgs {
     #[arg(long, value_name = "OUT", requires = "program", conflicts_with = "scheduler")]
     pub(crate) program_log: Option<PathBuf>,
     /// Query the program's scx_stats server every SEC virtual seconds, and print each answer to stderr as one line
-    #[arg(long, value_name = "SEC", requires = "program", conflicts_with = "scheduler", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "SEC", requires = "program", conflicts_with = "scheduler", value_parser = clap::value_parser!(u32).range(1..=3600), allow_negative_numbers = true)]
     pub(crate) stats: Option<u32>,
     /// Let scx_stats clients, such as scx_layered --monitor, connect to the program through this socket [without PATH:
     /// /var/run/scx/root/stats]. The run is then no faster than real time, and depends on when clients ask
@@ -185,7 +185,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
     pub(crate) settings: Vec<(String, String)>,
     /// Print the counters of the kernel and the scheduler every SEC seconds
-    #[arg(long, value_name = "SEC", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "SEC", value_parser = clap::value_parser!(u32).range(1..=3600), allow_negative_numbers = true)]
     pub(crate) stats: Option<u32>,
 }
 
@@ -199,7 +199,7 @@ pub(crate) struct RecordRecipeArgs {
     #[arg(long, value_name = "OBJ")]
     pub(crate) object: Option<PathBuf>,
     /// The machine that the program sees: a built-in name, a number of CPUs, or a file
-    #[arg(long, value_name = "M", default_value = crate::inputs::DEFAULT_MACHINE)]
+    #[arg(long, value_name = "M", default_value = crate::inputs::DEFAULT_MACHINE, allow_negative_numbers = true)]
     pub(crate) machine: String,
     /// The program and its arguments, after --
     #[arg(last = true, value_name = "PROGRAM", required = true)]
@@ -210,7 +210,7 @@ pub(crate) struct RecordRecipeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
     /// The real-time priority, 1 to 99; a higher number is more urgent
-    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(long, value_name = "PRIO", value_parser = clap::value_parser!(u32).range(1..=99), allow_negative_numbers = true)]
     pub(crate) rt: u32,
     /// Use SCHED_RR, which takes turns with tasks of the same priority, instead of SCHED_FIFO
     #[arg(long)]
@@ -255,7 +255,7 @@ pub(crate) struct ScoreArgs {
     #[arg(long)]
     pub(crate) held_out: bool,
     /// How many runs to do in parallel [default: the host's number of CPUs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// Print one JSON object instead of the table
     #[arg(long)]
@@ -269,7 +269,7 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) time: Span,
     /// How much memory a call may use, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(64..))]
+    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(64..), allow_negative_numbers = true)]
     pub(crate) memory: u32,
 }
 
@@ -283,7 +283,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// How many runs to do in parallel [default: the host's number of CPUs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// The address of a Ray cluster, auto, or local
     #[arg(long, value_name = "ADDRESS")]
@@ -307,7 +307,7 @@ pub(crate) struct LabArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) runs: Option<u32>,
     /// How many runs to do in parallel [default: the host's number of CPUs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// Halve and double each machine constant, and show which ratios change
     #[arg(long)]
@@ -320,7 +320,7 @@ pub(crate) struct LabArgs {
     pub(crate) decisions: Vec<String>,
     /// The machine for --decisions: a built-in name, a number of CPUs, or a file
     // As for --program-log: what conflicts with --decisions would make clap drop `requires`.
-    #[arg(long, value_name = "M", default_value = "8", requires = "decisions", conflicts_with_all = ["experiments", "runs", "sensitivity", "matrix", "engine", "costs", "programs", "list"])]
+    #[arg(long, value_name = "M", default_value = "8", requires = "decisions", conflicts_with_all = ["experiments", "runs", "sensitivity", "matrix", "engine", "costs", "programs", "list"], allow_negative_numbers = true)]
     pub(crate) machine: String,
     /// Write all results to this HTML page; with --decisions, write a chart to this .svg file
     #[arg(long, value_name = "OUT.html")]

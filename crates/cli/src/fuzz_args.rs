@@ -32,7 +32,7 @@ pub(crate) struct FuzzArgs {
     #[arg(long, value_name = "SCHED")]
     pub(crate) against: Option<String>,
     /// How many times worse counts as a failure
-    #[arg(long, value_name = "F", default_value_t = 3.0, requires = "against", value_parser = factor)]
+    #[arg(long, value_name = "F", default_value_t = 3.0, requires = "against", value_parser = factor, allow_negative_numbers = true)]
     pub(crate) factor: f64,
     /// Also fail if this does not hold for a run's --json output: 'wakeup_delay_ns.p99 < 10ms && wasted_share <= 2%'
     #[arg(long, value_name = "EXPR", value_parser = property)]
@@ -61,7 +61,7 @@ pub(crate) struct FuzzArgs {
     #[arg(long)]
     pub(crate) unguided: bool,
     /// How many runs to do in parallel [default: the host's number of CPUs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Print only commands to run in CI, which fail until the failures are fixed
     #[arg(long)]
@@ -87,7 +87,7 @@ pub(crate) struct ExploreArgs {
     #[arg(long, value_enum, default_value_t = MethodArg::Pct)]
     pub(crate) method: MethodArg,
     /// For pct: how many orderings a bug needs. For exhaustive: the maximum number of delayed callbacks
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16), allow_negative_numbers = true)]
     pub(crate) depth: u32,
     /// How long to delay a callback, if an event is due elsewhere within that time
     #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse::duration, allow_hyphen_values = true)]
@@ -96,10 +96,10 @@ pub(crate) struct ExploreArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) orders: u64,
     /// The maximum time in seconds
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=31_536_000), allow_negative_numbers = true)]
     pub(crate) seconds: u64,
     /// The seed of the search
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) search_seed: u64,
     /// Also fail if this does not hold for a run's --json output, as for keel fuzz
     #[arg(long, value_name = "EXPR", value_parser = property)]
@@ -114,7 +114,7 @@ pub(crate) struct ExploreArgs {
     #[arg(short, long, value_name = "FILE", default_value = "keel.order")]
     pub(crate) output: PathBuf,
     /// How many runs to do in parallel [default: the host's number of CPUs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Print one JSON object instead
     #[arg(long)]

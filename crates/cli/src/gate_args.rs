@@ -27,7 +27,7 @@ pub(crate) struct BaselineArgs {
     pub(crate) baseline: Option<String>,
     /// How much worse than the baseline a figure may be, beyond the variation between seeds: 5% (the default),
     /// wasted_share=10%, migrations=any
-    #[arg(long, value_name = "[FIGURE=]LIMIT", requires = "baseline")]
+    #[arg(long, value_name = "[FIGURE=]LIMIT", requires = "baseline", allow_hyphen_values = true)]
     pub(crate) regression: Vec<String>,
 }
 

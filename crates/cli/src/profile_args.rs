@@ -21,13 +21,13 @@ pub(crate) struct ProfileArgs {
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
     /// Run on machines with these numbers of CPUs, and show which lines cost more on larger ones: 8,64,512
-    #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["machine", "diff"], value_parser = clap::value_parser!(u32).range(1..=i64::from(keel_abi::cpuset::MAX_CPUS)))]
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["machine", "diff"], value_parser = clap::value_parser!(u32).range(1..=i64::from(keel_abi::cpuset::MAX_CPUS)), allow_negative_numbers = true)]
     pub(crate) cpus: Vec<u32>,
     /// Compare two profiles line by line. Each is a scheduler, or the .json file of an earlier profile
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub(crate) diff: Vec<String>,
     /// How many lines to show in each table
-    #[arg(long, value_name = "N", default_value_t = crate::profile::MOST_LINES)]
+    #[arg(long, value_name = "N", default_value_t = crate::profile::MOST_LINES, allow_negative_numbers = true)]
     pub(crate) top: usize,
     /// Also print the source with the cost of each line
     #[arg(long, conflicts_with_all = ["cpus", "diff", "json"])]

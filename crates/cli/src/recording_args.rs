@@ -46,16 +46,16 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct PartArgs {
     /// The machine to replay on: a built-in name, a number of CPUs, or a file [default: the recording's shape, with the
     /// costs of a current server]
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub(crate) machine: Option<String>,
     /// Replay on a machine with this many CPUs
-    #[arg(long, value_name = "N", conflicts_with = "machine", value_parser = clap::value_parser!(u32).range(1..=i64::from(keel_abi::cpuset::MAX_CPUS)))]
+    #[arg(long, value_name = "N", conflicts_with = "machine", value_parser = clap::value_parser!(u32).range(1..=i64::from(keel_abi::cpuset::MAX_CPUS)), allow_negative_numbers = true)]
     pub(crate) cpus: Option<u32>,
     /// Replay only tasks with this name or pid; can be repeated. Waits for other tasks last as long as in the recording
     #[arg(long, value_name = "TASK")]
     pub(crate) keep: Vec<String>,
     /// Replay this many copies of each task
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100), allow_negative_numbers = true)]
     pub(crate) scale: u32,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct CheckArgs {
     pub(crate) task: Option<String>,
     /// How many waits to list
     // As for --program-log of keel sim: what conflicts with --task would make clap drop `requires`.
-    #[arg(long, value_name = "N", default_value_t = 10, requires = "task", conflicts_with_all = ["strict", "allow", "budgets", "assume_unrestricted", "delay"], value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "task", conflicts_with_all = ["strict", "allow", "budgets", "assume_unrestricted", "delay"], value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) top: u32,
     /// Judge only events after this time, counted from the start of the trace (2s, 500ms) or by the recorder's clock
     /// (7654.19s)
@@ -146,7 +146,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Span>,
     /// Size of each CPU's buffer in KiB [default: 4096, less on machines with more than 64 CPUs]
-    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1_048_576))]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1_048_576), allow_negative_numbers = true)]
     pub(crate) buffer: Option<u32>,
     /// Keep only this much, such as the last 30s, and write it at the end and at each SIGUSR1
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]

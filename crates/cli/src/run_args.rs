@@ -18,7 +18,7 @@ pub(crate) struct SceneArgs {
     #[arg(long, value_name = "W", default_value = keel_lab::workloads::DEFAULT)]
     pub(crate) workload: String,
     /// A built-in name, a number of CPUs, or a file [default: 8, or for a recording, the shape of its machine]
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub(crate) machine: Option<String>,
     /// How long to run, in virtual time: 10s, 500ms, 2m [default: the workload's own duration, or 10s]
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]

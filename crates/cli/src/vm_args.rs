@@ -16,13 +16,13 @@ pub(crate) struct VmArgs {
     #[arg(long, value_name = "V", default_value = keel_guest::DEFAULT)]
     pub(crate) kernel: String,
     /// Number of CPUs
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, allow_negative_numbers = true)]
     pub(crate) cpus: u32,
     /// Hardware threads per core
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) threads: u32,
     /// Number of NUMA nodes, each with the same share of CPUs and memory
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) numa: u32,
     /// Which nodes are neighbours, as in 0-1,1-2,2-3; distances follow from that [default: all are neighbours]
     #[arg(long, value_name = "A-B,...")]
@@ -33,7 +33,7 @@ pub(crate) struct VmArgs {
     /// Let each instruction take 2^SHIFT ns (1 ns by default), and skip idle time: slow, but almost
     /// repeatable
     #[arg(long, value_name = "SHIFT", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "0", value_parser = clap::value_parser!(u8).range(0..=10))]
+    #[arg(default_missing_value = "0", value_parser = clap::value_parser!(u8).range(0..=10), allow_negative_numbers = true)]
     pub(crate) icount: Option<u8>,
     /// Additional kernel command line arguments
     #[arg(long, value_name = "ARGS", default_value = "", hide_default_value = true)]

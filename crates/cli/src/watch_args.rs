@@ -37,7 +37,7 @@ pub(crate) struct WatchArgs {
     pub(crate) output: Option<PathBuf>,
     /// CPU time that keel may use, in percent of one CPU; if it needs more, it checks less often [default: 1 for every
     /// 16 CPUs]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) cost: Option<u32>,
     /// Print one JSON object per line
     #[arg(long)]

@@ -36,7 +36,7 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["sim", "fifo", "--seed", "-1"], "--seed");
     check(&["sim", "fifo", "--set", "x"], "write NAME=VALUE");
     check(&["sim", "fifo", "--engine", "valve"], "native, cranelift, interpreter");
-    check(&["compare", "fifo", "--runs", "0"], "1..=1000");
+    check(&["compare", "fifo", "--runs", "0"], "'--runs <N>': write 1 to 1000");
     check(&["lab", "yield-9"], "unknown experiment 'yield-9'; did you mean yield-2 or yield-8?");
     check(&["lab", "nobody"], "unknown experiment 'nobody'; the built-in ones are ");
     check(&["sim", "fifoo"], "help: did you mean fifo? keel list schedulers lists");
@@ -45,7 +45,7 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["score", "fifo", "--suite", "generl"], "did you mean general? keel list suites");
     check(&["score", "fifo", "--jobs", "0"], "'--jobs <N>': it must be at least 1\n\nFor more");
     check(&["sim", "fifo", "--trace", "-"], "'-' cannot be written: standard output is for the results");
-    check(&["lab", "--runs", "0"], "1..=1000");
+    check(&["lab", "--runs", "0"], "'--runs <N>': write 1 to 1000");
     check(&["lab", "--list", "--sensitivity"], "cannot be used with");
     check(&["sim", "fifo", "--program-log", "x"], "'--program-log <OUT>'");
     check(&["sim", "fifo", "--stats", "1"], "'--stats <SEC>'");
@@ -55,6 +55,18 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["lab", "--machine", "4"], "--decisions");
     check(&["check", "x", "--strict", "--top", "3"], "'--top <N>'");
     check(&["watch", "--keep", "x", "-o", "y"], "'--output <OUT>'");
+    check(&["sim", "fifo", "--machine", "-3"], "--machine -3: a machine has 1 to 4096 CPUs");
+    check(&["fuzz", "fifo", "--against", "cfs", "--factor", "-1"], "'--factor <F>': write a number above 1");
+    check(&["run", "fifo", "--stats", "-1"], "'--stats <SEC>': write 1 to 3600");
+    check(&["watch", "--cost", "-1"], "'--cost <PERCENT>': write 1 to 1000");
+    check(&["sim", "fifo", "--baseline", "x", "--regression", "-5%"], "'-5%' is not a limit");
+    check(&["check", "x", "--task", "y", "--top", "0"], "'--top <N>': write 1 to 1000");
+    check(&["replay", "x", "fifo", "--cpus", "-1"], "'--cpus <N>': write 1 to 4096");
+    check(&["replay", "x", "fifo", "--scale", "0"], "'--scale <N>': write 1 to 100");
+    check(&["explore", "fifo", "--depth", "-1"], "'--depth <N>': write 1 to 16");
+    check(&["exec", "--rt", "-1", "true"], "'--rt <PRIO>': write 1 to 99");
+    check(&["mcp", "--memory", "1"], "'--memory <MIB>': write 64 to ");
+    check(&["score", "fifo", "--jobs", "-1"], "'--jobs <N>': it cannot be negative");
     check(&["vm"], "<CMD>");
     check(&["vm", "--cores", "4", "--", "true"], "'--cores'");
     check(&["vm", "--cpus", "0", "--", "true"], "a guest has 1 to 255 CPUs, not 0");

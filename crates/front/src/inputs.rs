@@ -200,7 +200,8 @@ pub fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
     if let Some(machine) = (lab.machine)(given) {
         return Ok(machine);
     }
-    if !given.is_empty() && given.bytes().all(|b| b.is_ascii_digit()) {
+    let digits = given.strip_prefix('-').unwrap_or(given);
+    if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
         return match given.parse::<u32>() {
             Ok(cpus) if (1..=MAX_CPUS).contains(&cpus) => Ok((lab.machine_of_cpus)(cpus)),
             _ => {
