@@ -148,6 +148,14 @@ fn a_scheduler_is_held_against_another() {
 }
 
 #[test]
+fn a_reproducer_of_a_property_fails_by_itself() {
+    let folder = Folder::new(&[], &[]);
+    let text = folder.check("keel fuzz fifo --runs 100 --property 'switches < 3' -o out", 1, "does not hold");
+    let command = text.lines().map(str::trim).find(|line| line.starts_with("keel fuzz ")).expect("a command");
+    folder.check(command, 1, "'switches < 3' does not hold");
+}
+
+#[test]
 fn settings_vary_within_their_bounds() {
     let folder = Folder::new(&[("tests/objects/errors", "my.bpf.o")], &[]);
     // Alone, it does not fail.

@@ -52,8 +52,11 @@ impl Reproducer {
         corpus::write(&input, &corpus::text(small))?;
         let [workload, machine, input] =
             [workload, machine, input].map(|path| path.to_string_lossy().into_owned());
-        let command = sim(asked, small, &workload, &machine);
-        let test = if of_rival_or_property(kind) { again(asked, &input) } else { command.clone() };
+        let command = match of_rival_or_property(kind) {
+            true => again(asked, &input),
+            false => sim(asked, small, &workload, &machine),
+        };
+        let test = command.clone();
         Ok(Self {
             kind: kind.clone(),
             what,
@@ -117,6 +120,9 @@ fn sim(asked: &Asked<'_>, genome: &Genome, workload: &str, machine: &str) -> Str
 fn again(asked: &Asked<'_>, input: &str) -> String {
     let mut words =
         vec![format!("keel fuzz {} --runs 0 --corpus {}", quoted(asked.scheduler), quoted(input))];
+    if let Some(recipe) = asked.recipe {
+        words.push(format!("--host {}", quoted(&recipe.to_string_lossy())));
+    }
     if let Some(property) = &asked.judging.property {
         words.push(format!("--property {}", quoted(property.text())));
     }
