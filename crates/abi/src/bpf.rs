@@ -190,6 +190,9 @@ pub trait World: 'static {
     fn free(&mut self, at: Ea);
     /// Moves the cache lines of these bytes to `cpu`. Returns how long `cpu` waits for them, in picoseconds.
     fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64;
+    /// Requests the host's memory for bytes at this address, and for the state of their cache line
+    /// ([`crate::fetch`](mod@crate::fetch)).
+    fn fetch(&self, _at: Ea) {}
     /// Like `touch_ps` for the four bytes of a lock, which `cpu` writes.
     #[inline]
     fn touch_lock_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {

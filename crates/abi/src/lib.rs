@@ -16,6 +16,7 @@
 //! - [`bpf`]: the interface between the code that executes BPF and the simulated kernel.
 //! - [`lines`]: what it costs to move a cache line between CPUs.
 //! - [`holders`]: which CPUs hold a cache line, in one word, whatever the size of the machine.
+//! - [`fetch`](mod@fetch): requests for memory that the host is about to use.
 //! - [`companion`]: the interface between the kernel and a scheduler's user-space half.
 //! - [`iter`] and [`rbtree`]: BPF's number iterators and ordered trees, in the memory of a program.
 //! - [`stop`]: a request to end a run.
@@ -28,6 +29,7 @@ pub mod companion;
 pub mod cpuset;
 pub mod crowd;
 pub mod feature;
+pub mod fetch;
 pub mod holders;
 pub mod ids;
 pub mod iter;

@@ -123,6 +123,20 @@ impl Conduct {
         &mut self.scene
     }
 
+    /// Returns whether requests for rows pay off.
+    #[inline]
+    pub(crate) fn has_many_tasks(&self) -> bool {
+        self.scene.tasks.are_many()
+    }
+
+    /// Requests a task's row. Returns its slot.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, task: TaskId) -> Option<u32> {
+        let slot = self.scene.tasks.find(task)?;
+        self.scene.tasks.in_slot(slot)?.fetch();
+        Some(slot)
+    }
+
     /// Finds the rows of the tasks that an event is about.
     #[inline(always)]
     pub(crate) fn slots(&mut self, what: What) -> Slots {

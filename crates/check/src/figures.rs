@@ -266,6 +266,22 @@ impl Figures {
         }
     }
 
+    /// Requests the row in `slot`.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, slot: u32) {
+        if let Some(row) = self.tasks.in_slot(slot) {
+            row.fetch();
+        }
+    }
+
+    /// Requests a task's time on `cpu`.
+    #[inline(always)]
+    pub(crate) fn fetch_time(&self, task: TaskId, cpu: CpuId) {
+        if let Some(row) = self.tasks.peek(task) {
+            row.fetch_time(cpu);
+        }
+    }
+
     /// The stream has come to `at`.
     pub(crate) fn passed(&mut self, at: Instant) {
         self.now = at;

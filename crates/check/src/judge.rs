@@ -1,5 +1,7 @@
 //! All checks at once: one sink that listens to a run, one judgement at its end.
 
+mod ahead;
+
 use crate::conduct::{Conduct, Limits};
 use crate::figures::{Figures, Summary};
 use crate::finding::{Finding, Kind, shared};
@@ -141,6 +143,17 @@ impl Judge {
     }
 
     #[inline(always)]
+    fn judge(&mut self, events: &[Event]) {
+        if !self.conduct.has_many_tasks() {
+            return events.iter().for_each(|event| self.event(event));
+        }
+        for (number, event) in events.iter().enumerate() {
+            self.fetch_ahead(&events[number..]);
+            self.event(event);
+        }
+    }
+
+    #[inline(always)]
     fn pass(&mut self, event: &Event) {
         let Event { at, cpu, what } = *event;
         let slots = self.conduct.slots(what);
@@ -172,7 +185,7 @@ impl Sink for Judge {
         let mut rest = events;
         while !rest.is_empty() {
             let (part, later) = rest.split_at(self.conduct.until_due(rest));
-            part.iter().for_each(|event| self.event(event));
+            self.judge(part);
             if let Some(last) = part.last() {
                 self.figures.passed(last.at);
                 self.waste.passed(last.at);

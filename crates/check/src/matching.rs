@@ -16,6 +16,7 @@ mod bits;
 mod queue;
 
 use bits::Bits;
+use keel_abi::fetch::fetch;
 use keel_abi::{CpuId, CpuSet};
 use queue::{Linked, Queue};
 use std::collections::BTreeMap;
@@ -99,6 +100,14 @@ impl Matching {
         new.partner = vec![None; cpus as usize];
         new.add_class(CpuSet::first(cpus), 0);
         new
+    }
+
+    /// Requests what is kept of the task in `slot`.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, slot: u32) {
+        if let Some(waiting) = self.tasks.get(slot as usize) {
+            fetch(waiting);
+        }
     }
 
     /// Returns whether a task was left out because there are too many classes.

@@ -8,6 +8,9 @@ use keel_abi::TaskId;
 const UNSEEN: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 
+/// With fewer rows, all of them stay in the host's nearest caches.
+const MANY_ROWS: usize = 256;
+
 /// Returns whether it is a slot. [`Tasks::any_slot`] also gives a number for tasks that have none.
 #[inline(always)]
 pub(crate) fn is_slot(slot: u32) -> bool {
@@ -95,6 +98,18 @@ impl<T: From<TaskId>> Tasks<T> {
     /// `task`'s row, if it has one.
     pub(crate) fn peek(&self, task: TaskId) -> Option<&T> {
         self.find(task).map(|slot| &self.rows[slot as usize])
+    }
+
+    /// Returns whether it pays off to request rows before they are used ([`keel_abi::fetch`](mod@keel_abi::fetch)).
+    #[inline]
+    pub(crate) fn are_many(&self) -> bool {
+        self.rows.len() >= MANY_ROWS
+    }
+
+    /// The row in `slot`, if it is one.
+    #[inline(always)]
+    pub(crate) fn in_slot(&self, slot: u32) -> Option<&T> {
+        self.rows.get(slot as usize)
     }
 
     /// One more than the highest slot.

@@ -162,6 +162,13 @@ impl<O: Observer> WastedCores<O> {
 }
 
 impl<O: Observer> Waste<O> {
+    /// Requests what is kept of the task in `slot`.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, slot: u32) {
+        self.tasks.fetch(slot);
+        self.matching.fetch(slot);
+    }
+
     /// Keeps the `keep` longest episodes, and passes `observer` each.
     pub(crate) fn observed(keep: usize, observer: O) -> Self {
         Self {

@@ -9,6 +9,7 @@ use crate::finding::called;
 use crate::origin::{Act, Decision, Origin};
 use crate::place::{Course, Here};
 use crate::table::{Tasks, is_slot};
+use keel_abi::fetch::fetch;
 use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
 use keel_trace::What;
@@ -122,6 +123,19 @@ impl From<TaskId> for Task {
 }
 
 impl Task {
+    /// Requests all of its lines from the host's memory.
+    #[inline(always)]
+    pub(super) fn fetch(&self) {
+        fetch(&self.origin);
+        fetch(&self.share);
+        fetch(&self.course);
+        fetch(&self.name);
+        fetch(&self.ran);
+        fetch(&self.bounce);
+        fetch(&self.prio);
+        fetch(&self.beside);
+    }
+
     /// Its name in a sentence.
     pub(crate) fn called(&self) -> String {
         called(&self.name, self.pid, self.id)

@@ -2,6 +2,7 @@
 //! what the judge keeps.
 
 use keel_abi::cpuset::MAX_CPUS;
+use keel_abi::fetch::fetch;
 use keel_abi::{CpuId, Span};
 
 /// Times that are not in the list by CPU. Few tasks have any, so it is one pointer in a row.
@@ -25,6 +26,14 @@ pub(super) struct ByCpu {
 }
 
 impl ByCpu {
+    /// Requests the time on `cpu`.
+    #[inline(always)]
+    pub(super) fn fetch(&self, cpu: CpuId) {
+        if let Some(ns) = self.ns.get(cpu.index()) {
+            fetch(ns);
+        }
+    }
+
     /// Adds time on `cpu`, one of `cpus`.
     #[inline(always)]
     pub(super) fn add(&mut self, cpu: CpuId, span: Span, cpus: u32) {

@@ -3,6 +3,7 @@
 use super::by_cpu::{ByCpu, add_to};
 use super::names::NameId;
 use crate::table::OfTask;
+use keel_abi::fetch::fetch;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_trace::Why;
 use std::sync::Arc;
@@ -165,6 +166,20 @@ impl OfTask for Row {
 }
 
 impl Row {
+    /// Requests its lines.
+    #[inline(always)]
+    pub(super) fn fetch(&self) {
+        fetch(&self.by_cpu);
+        fetch(&self.wait);
+        fetch(&self.throttled);
+    }
+
+    /// Requests its time on `cpu`.
+    #[inline(always)]
+    pub(super) fn fetch_time(&self, cpu: CpuId) {
+        self.by_cpu.fetch(cpu);
+    }
+
     /// It changes its state at `at`, throttled or not.
     #[inline(always)]
     pub(super) fn turns(&mut self, at: Instant, state: State) {

@@ -6,6 +6,7 @@ use crate::conduct::Task;
 use crate::matching;
 use crate::origin::{Act, Origin};
 use crate::place::Here;
+use keel_abi::fetch::fetch;
 use keel_abi::{CpuId, Pid, Span, TaskId, Topology};
 
 /// The task that woke or created a task, with its name at that time.
@@ -48,6 +49,14 @@ impl Rows {
             return &mut self.0[slot as usize];
         }
         self.grown(slot)
+    }
+
+    /// Requests the row in `slot`.
+    #[inline(always)]
+    pub(super) fn fetch(&self, slot: u32) {
+        if let Some(row) = self.0.get(slot as usize) {
+            fetch(row);
+        }
     }
 
     #[cold]

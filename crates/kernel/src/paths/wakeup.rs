@@ -21,6 +21,9 @@ use keel_trace::{Class, What};
 impl<E: Engine> Sim<E> {
     /// [`Frame::Wake`]: `select_task_rq()`.
     pub(crate) fn wake(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        if !waker.is_idle() {
+            self.k.fetch_task(self.vm.world(), task);
+        }
         let t = self.k.task(task);
         let is_asleep = t.state == State::New || t.state == State::Blocked && !t.waking;
         if !is_asleep || t.on_cpu || t.busy {

@@ -24,6 +24,7 @@ impl<E: Engine> Sim<E> {
         if !self.k.lock_own_rq(c) {
             return self.k.this_cpu().stack.push(Frame::Schedule);
         }
+        self.k.fetch_next_local(self.vm.world(), c);
         self.k.charge_schedule(c);
         let cpu = self.k.this_cpu();
         cpu.lock.defers = true;

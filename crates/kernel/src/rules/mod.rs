@@ -25,6 +25,7 @@ pub(crate) mod device_interrupts;
 pub(crate) mod emit_acts;
 pub(crate) mod emit_groups;
 pub(crate) mod fair;
+pub(crate) mod fetch;
 pub(crate) mod frequency;
 pub(crate) mod hotplug;
 pub(crate) mod new_task;

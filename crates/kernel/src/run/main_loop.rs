@@ -144,7 +144,10 @@ impl<E: Engine> Sim<E> {
             }
             let Some((at, source)) = self.k.queue.pop() else { break };
             let due = match source {
-                Source::Timer(timer) => self.k.timer_fires(timer, at),
+                Source::Timer(timer) => {
+                    self.k.fetch_sleepers(self.vm.world());
+                    self.k.timer_fires(timer, at)
+                }
                 Source::Cpu(c) => Some((c, None)),
             };
             // The only call: it is part of the loop.

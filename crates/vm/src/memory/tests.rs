@@ -37,6 +37,18 @@ fn text_of(path: &str) -> String {
 }
 
 #[test]
+fn a_request_for_memory_changes_nothing_anywhere() {
+    let mut region = region(false);
+    let at = region.alloc(100).unwrap();
+    for at in [at.0, BASE, BASE + region.high_water(), BASE - 1, 0, u64::MAX] {
+        let before = region.line(Ea(at));
+        region.fetch(Ea(at));
+        assert_eq!(region.line(Ea(at)), before);
+    }
+    assert_eq!(region.invalid(), InvalidAccesses::default());
+}
+
+#[test]
 fn accesses_are_bounded_at_every_edge() {
     let mut region = region(false);
     let at = region.alloc(100).unwrap();

@@ -238,6 +238,11 @@ impl World for VmWorld {
     }
 
     #[inline(always)]
+    fn fetch(&self, at: Ea) {
+        self.region.fetch(at);
+    }
+
+    #[inline(always)]
     fn touch_lock_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {
         self.region.touch_word_ps(at, cpu)
     }

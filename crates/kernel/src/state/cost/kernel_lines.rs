@@ -10,6 +10,7 @@ use crate::state::dsq::DsqHandle;
 use crate::state::idle::IdleMask;
 use crate::state::idle::touched::CPUS_PER_LINE;
 use keel_abi::crowd::Crowd;
+use keel_abi::fetch::fetch;
 use keel_abi::lines::{Holder, InTransit, Line, LineCosts, LineUse, Transfers};
 use keel_abi::{CpuId, Instant, NodeId, TaskId, Topology};
 
@@ -150,6 +151,14 @@ impl KernelLines {
         match self.tasks.get_mut(task.index()) {
             Some(line) => self.transfers.read_counted_ps(line, by, &mut self.uses.tasks),
             None => self.rare_task_ps(task, by, false),
+        }
+    }
+
+    /// Requests the host's memory for the state of a task's line.
+    #[inline]
+    pub(crate) fn fetch_task(&self, task: TaskId) {
+        if let Some(line) = self.tasks.get(task.index()) {
+            fetch(line);
         }
     }
 

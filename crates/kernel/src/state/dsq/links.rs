@@ -2,6 +2,7 @@
 
 use crate::state::dsq::DsqHandle;
 use keel_abi::TaskId;
+use keel_abi::fetch::fetch;
 
 /// No task, or no queue.
 pub(super) const NOWHERE: u32 = u32::MAX;
@@ -61,6 +62,14 @@ impl Links {
     pub fn stay(&self, task: TaskId) -> Option<Stay> {
         let Link { queue, seq, .. } = *self.at(task);
         (queue != NOWHERE).then_some(Stay { queue, seq })
+    }
+
+    /// Requests the host's memory for a task's record.
+    #[inline]
+    pub(crate) fn fetch(&self, task: TaskId) {
+        if let Some(link) = self.all.get(task.index()) {
+            fetch(link);
+        }
     }
 
     #[inline]

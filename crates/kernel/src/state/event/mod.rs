@@ -200,6 +200,17 @@ impl EventQueue {
         popped
     }
 
+    /// Returns whether timers have come near since this was last asked: those of [`EventQueue::bucket`].
+    #[inline]
+    pub fn has_opened_bucket(&mut self) -> bool {
+        self.timers.has_opened()
+    }
+
+    /// The timers that are due next, some microseconds apart.
+    pub fn bucket(&self) -> impl Iterator<Item = u32> {
+        self.timers.bucket()
+    }
+
     /// The number of pending timer expiries.
     pub fn timers(&self) -> usize {
         self.timers.len()

@@ -152,3 +152,24 @@ fn at_one_instant_timers_come_first_and_then_low_numbers() {
     let cpu = |n| Source::Cpu(CpuId(n));
     assert_eq!(order, [Source::Timer(4), Source::Timer(9), Source::Timer(2_000_000), cpu(1), cpu(3)]);
 }
+
+#[test]
+fn timers_that_come_near_are_announced_once() {
+    let mut queue = EventQueue::new(1);
+    for (us, timer) in [(1, 7), (100, 8), (101, 9), (900, 10)] {
+        queue.push(Instant::from_ns(us * 1000), timer);
+    }
+    let mut check = |expected: &[u32]| {
+        queue.pop();
+        let announced = match queue.has_opened_bucket() {
+            true => queue.bucket().collect(),
+            false => Vec::new(),
+        };
+        assert_eq!(announced, expected);
+        assert!(!queue.has_opened_bucket(), "it was asked before");
+    };
+    check(&[8, 9]);
+    check(&[]);
+    check(&[10]);
+    check(&[]);
+}

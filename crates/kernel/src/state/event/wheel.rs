@@ -56,6 +56,8 @@ pub(super) struct Wheel {
     first: Due,
     /// Its other timers, the earliest last.
     rest: Vec<Due>,
+    /// The bucket was opened since [`Wheel::has_opened`] was last asked.
+    has_opened: bool,
     /// Timers due more than one turn of the wheel after `floor`.
     far: BinaryHeap<Reverse<Due>>,
     /// When the first of those is due.
@@ -77,6 +79,7 @@ impl Default for Wheel {
             current: NO_BUCKET,
             first: NOTHING,
             rest: Vec::new(),
+            has_opened: false,
             far: BinaryHeap::new(),
             far_at: Instant::NEVER,
             len: 0,
@@ -185,6 +188,17 @@ impl Wheel {
         Some((at, id))
     }
 
+    /// Returns whether the earliest bucket was opened since this was last asked.
+    #[inline]
+    pub(super) fn has_opened(&mut self) -> bool {
+        std::mem::take(&mut self.has_opened)
+    }
+
+    /// The timers of the earliest bucket, in no order.
+    pub(super) fn bucket(&self) -> impl Iterator<Item = u32> {
+        std::iter::once(self.first).chain(self.rest.iter().copied()).map(|due| due.id)
+    }
+
     /// Takes the first of the earliest bucket.
     #[inline]
     fn take_near(&mut self) {
@@ -237,6 +251,7 @@ impl Wheel {
             (self.current, self.first) = (NO_BUCKET, NOTHING);
             return;
         };
+        self.has_opened = true;
         self.current += ((slot + BUCKETS - start) % BUCKETS) as u64;
         self.words[slot / 64] &= !(1 << (slot % 64));
         if self.words[slot / 64] == 0 {

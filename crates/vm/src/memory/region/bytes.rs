@@ -5,6 +5,7 @@
 use super::Region;
 use crate::memory::BASE;
 use keel_abi::bpf::Ea;
+use keel_abi::fetch::fetch;
 
 impl Region {
     /// `len` bytes, or `None` if any of them is out of bounds.
@@ -39,6 +40,24 @@ impl Region {
     fn known_anywhere<const N: usize>(&self, at: Ea) -> [u8; N] {
         let bytes = self.slice_anywhere(at, N as u64).and_then(|bytes| bytes.try_into().ok());
         bytes.expect("the host's own objects are in the world")
+    }
+
+    /// Requests the host's memory for bytes that are in bounds, and for the state of their line. Other addresses are
+    /// ignored.
+    #[inline(always)]
+    pub(in crate::memory) fn fetch(&self, at: Ea) {
+        if !self.plain.holds(at, 1) {
+            return;
+        }
+        let off = at.0.wrapping_sub(BASE);
+        let line = self.line_at(off) as usize;
+        // SAFETY: what is plain is in bounds, and both tables have an entry for every line of the region; as in
+        // `slice_at`.
+        unsafe {
+            fetch(&*self.bytes.start().as_ptr().add(off as usize));
+            fetch(&*self.sharers.start().as_ptr().cast::<u64>().add(line));
+            fetch(&*self.writers.start().as_ptr().cast::<u16>().add(line));
+        }
     }
 
     /// Writes bytes to a place that the host knows to be in bounds; panics if it is not.
