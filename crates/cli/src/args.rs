@@ -346,7 +346,7 @@ pub(crate) struct LabArgs {
 /// `keel list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// What to list [default: everything]
+    /// What to list [default: all but kernels and features]
     #[arg(value_enum, value_name = "WHAT")]
     pub(crate) what: Option<Listed>,
     /// Print JSON

@@ -9,8 +9,9 @@ pub(crate) struct StrictArgs {
     /// Exit with 1 if findings exceed their budgets
     #[arg(long)]
     pub(crate) strict: bool,
-    /// The budget for a kind of finding: wasted_core=0.5%, long_delay=3, lock_wait=20ms, stall=700ms-each, any, none.
-    /// Separate several with commas. Implies --strict
+    /// The budget for a kind of finding: wasted_core=0.5%, long_delay=3, lock_wait=20ms, stall=700ms-each, stall=any,
+    /// stall=none. Separate several budgets of one kind with commas, and repeat --allow for other kinds. Implies
+    /// --strict
     #[arg(long, value_name = "KIND=BUDGET", value_parser = pair)]
     pub(crate) allow: Vec<(Subject, Allowed)>,
     /// Read a repository's budgets and limits from this TOML file; --allow and --regression override it. Implies
