@@ -129,6 +129,19 @@ impl Tape {
         }
     }
 
+    /// Returns the byte at which the next op will be.
+    pub const fn end(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds an op before the one at byte `at`, which [`Tape::end`] has returned. This moves all later ones.
+    pub fn insert(&mut self, at: usize, op: Op) {
+        let end = self.end();
+        self.push(op);
+        let added = self.end() - end;
+        self.bytes[at..].rotate_right(added);
+    }
+
     /// Returns the op at byte `at`, and where the next one is, or `None` at the end.
     #[inline]
     pub fn read(&self, at: usize) -> Option<(Op, usize)> {
@@ -320,6 +333,31 @@ mod tests {
         let tape: Tape = ops.into_iter().collect();
         assert_eq!(tape.iter().collect::<Vec<_>>(), ops);
         assert_eq!(tape.len(), ops.len() as u64);
+    }
+
+    #[test]
+    fn an_op_can_come_between_others() {
+        let mut tape = Tape::default();
+        let ends = [Op::Yield, Op::Run(Span::from_us(300)), Op::Await(1000)].map(|op| {
+            let end = tape.end();
+            tape.push(op);
+            end
+        });
+        for (at, number) in ends.into_iter().rev().zip(3..) {
+            tape.insert(at, Op::Count(number * 1000));
+        }
+        tape.insert(tape.end(), Op::Exit);
+        let expected = [
+            Op::Count(5000),
+            Op::Yield,
+            Op::Count(4000),
+            Op::Run(Span::from_us(300)),
+            Op::Count(3000),
+            Op::Await(1000),
+            Op::Exit,
+        ];
+        assert_eq!(tape.iter().collect::<Vec<_>>(), expected);
+        assert_eq!(tape.len(), expected.len() as u64);
     }
 
     #[test]

@@ -266,6 +266,10 @@ impl Builder {
                 let comes = self.number(next);
                 self.limits.switch(at, cpu, comes);
                 self.switch(cpu, prev, why, next);
+                if let Some(comes) = comes {
+                    let task = self.task(comes);
+                    task.stay_begins = task.tape.end();
+                }
             }
             What::Wakeup { task, target, waker } => self.wakeup(cpu, task, target, waker),
             What::Fork { child, target, parent } => self.fork(cpu, child, target, parent),
@@ -277,8 +281,8 @@ impl Builder {
             }
             What::Count { task, units } => {
                 self.counts = true;
-                if let Some(number) = self.number(task).filter(|&number| !self.tasks[number as usize].ended) {
-                    self.task(number).tape.push(Op::Count(units));
+                if let Some(number) = self.number(task) {
+                    self.task(number).put_count(units);
                 }
             }
             What::Priority { task, prio, .. } => self.priority(task, prio),

@@ -292,7 +292,7 @@ fn tokens(tape: &Tape, timing: Timing, transfers: &Transfers) -> Vec<Token> {
             Op::Step(step) => token(kind::STEP, step, 0),
             Op::Yield => token(kind::YIELD, 0, 0),
             Op::Count(units) => {
-                // A recording shows it when the task leaves its CPU: passes are equal if it always comes before a wait.
+                // It is at the beginning of a stay on a CPU: passes are equal if it always comes before a wait.
                 counted = counted.saturating_add(units).min(1000);
                 continue;
             }

@@ -38,6 +38,8 @@ pub(crate) struct Task {
     pub(crate) cpus: CpuSet,
     pub(crate) scheduled: Scheduled,
     pub(crate) tape: Tape,
+    /// Where its tape was when it last got a CPU.
+    pub(crate) stay_begins: usize,
     /// Steps that its tape refers to.
     pub(crate) steps: Vec<Step>,
     /// The slice that it has requested, and a hint about it.
@@ -89,6 +91,7 @@ impl Task {
             cpus: CpuSet::new(),
             scheduled: Scheduled::default(),
             tape: Tape::default(),
+            stay_begins: 0,
             steps: Vec::new(),
             slice: None,
             hint: None,
@@ -145,6 +148,12 @@ impl Task {
             0 => rest,
             waits => rest.min(Span::from_ns(self.worked.as_ns() / waits)),
         }
+    }
+
+    /// Puts the throughput of its stay on a CPU on the tape. It is recorded at the end of the stay, when the wait that
+    /// ends it may be on the tape already. So it goes to the beginning: a replay then counts the same at the same end.
+    pub(crate) fn put_count(&mut self, units: u32) {
+        self.tape.insert(self.stay_begins, Op::Count(units));
     }
 
     /// Puts a wait that is over on the tape, as `op`.

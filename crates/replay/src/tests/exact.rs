@@ -143,3 +143,26 @@ fn a_file_has_usual_work_for_a_task_that_was_at_work_when_the_recording_ended() 
     // 65 us are recorded, and the last work may take as long as the others.
     assert!((65.0..=75.0).contains(&worked_us), "{worked_us} us in {text}");
 }
+
+/// Units are recorded at the end of a stay on a CPU, after the wait that ends it, or at the end of the recording.
+#[test]
+fn units_count_where_they_were_done() {
+    let acts = |act| What::Acts { task: TaskId(0), act };
+    let count = |units| What::Count { task: TaskId(0), units };
+    let worked = || What::Worked { task: TaskId(0), user: Span::from_us(5), kernel_ps: 0 };
+    let until_blocked = [
+        (1, acts(Act::Begins { at: Instant::ZERO })),
+        (1, switch(9, Why::WasIdle, 0)),
+        (6, worked()),
+        (6, acts(Act::Waits)),
+        (7, count(3)),
+        (7, switch(0, Why::Blocked, 9)),
+        (9, wakeup(0, IDLE)),
+        (9, switch(9, Why::WasIdle, 0)),
+        (14, worked()),
+    ];
+    let exits = [(14, acts(Act::Exits)), (15, count(2)), (15, switch(0, Why::Exited, 9))];
+    let with = |rest: &[(u64, What)]| [&until_blocked[..], rest].concat();
+    check(&with(&exits), 0, "count3 run5 sleep3 count2 run5 exit");
+    check(&with(&[(15, count(2))]), 0, "count3 run5 sleep3 count2 run5 run15 await0");
+}
