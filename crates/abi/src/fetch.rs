@@ -6,6 +6,9 @@
 use prefetch_index::prefetch_index;
 use std::slice;
 
+/// From this many tasks on, requests pay off. The state of fewer stays in the host's nearest caches.
+pub const MANY_TASKS: usize = 256;
+
 /// Requests the cache line of the host that has the first byte of `value`.
 #[inline(always)]
 pub fn fetch<T>(value: &T) {

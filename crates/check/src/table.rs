@@ -4,12 +4,10 @@
 //! have exited are reused. Until then they hold a blank row, so that finding a row needs no check whether there is one.
 
 use keel_abi::TaskId;
+use keel_abi::fetch::MANY_TASKS;
 
 const UNSEEN: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
-
-/// With fewer rows, all of them stay in the host's nearest caches.
-const MANY_ROWS: usize = 256;
 
 /// Returns whether it is a slot. [`Tasks::any_slot`] also gives a number for tasks that have none.
 #[inline(always)]
@@ -103,7 +101,7 @@ impl<T: From<TaskId>> Tasks<T> {
     /// Returns whether it pays off to request rows before they are used ([`keel_abi::fetch`](mod@keel_abi::fetch)).
     #[inline]
     pub(crate) fn are_many(&self) -> bool {
-        self.rows.len() >= MANY_ROWS
+        self.rows.len() >= MANY_TASKS
     }
 
     /// The row in `slot`, if it is one.

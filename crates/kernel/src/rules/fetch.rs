@@ -7,11 +7,8 @@ use crate::state::kernel::Kernel;
 use crate::state::layout::{TASK_STRIDE, task as field};
 use crate::state::task::{Task, Tasks};
 use keel_abi::bpf::{Ea, World};
-use keel_abi::fetch::fetch;
+use keel_abi::fetch::{MANY_TASKS, fetch};
 use keel_abi::{CpuId, TaskId};
-
-/// With fewer tasks, their state stays in the host's nearest caches.
-const MANY_TASKS: usize = 256;
 
 impl Kernel {
     /// `task` is about to be woken, or to run.
@@ -51,6 +48,7 @@ impl Kernel {
     fn fetch_one_of_many<W: World>(&self, world: &W, task: TaskId) {
         let Some(t) = self.tasks.get(task) else { return };
         t.fetch();
+        // Not `t.ea`: reading that would wait for the task.
         let ea = Ea(self.task_base.0 + TASK_STRIDE * u64::from(task.0));
         world.fetch(ea);
         world.fetch(ea.offset(field::FLAGS));
