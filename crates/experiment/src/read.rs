@@ -130,11 +130,8 @@ impl Text<'_> {
 /// Fails with the first error, and its position.
 pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
     let place = Text { file, text };
-    let tables: File = toml::from_str(text).map_err(|error| {
-        // The rest of the TOML parser's message is a drawing of the line.
-        let said = error.message().lines().collect::<Vec<_>>().join(", ");
-        place.error(error.span().unwrap_or_default(), "", Problem::Syntax(said))
-    })?;
+    let tables: File =
+        keel_tables::read(text).map_err(|wrong| place.error(wrong.at, "", Problem::Syntax(wrong.said)))?;
     let id = place.name(&tables.id, "id")?;
     let title = place.said(&tables.title, "title", "what the experiment is")?;
     let source = place.said(&tables.source, "source", "where it was published")?;

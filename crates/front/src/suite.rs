@@ -91,8 +91,10 @@ impl Suite {
     fn read(name: &str, text: &str) -> Result<Self, Failure> {
         let place = crate::text::shown(name);
         let wrong = |why: &str| Failure::input(format!("{place}: {why}"));
-        let suite: Self =
-            toml::from_str(text).map_err(|e| wrong(crate::text::shown(e.message()).as_str()))?;
+        let suite: Self = keel_tables::read(text).map_err(|error| {
+            let line = keel_tables::line(text, error.at.start);
+            Failure::input(format!("{place}, line {line}: {}", crate::text::shown(&error.said)))
+        })?;
         match () {
             () if suite.parts.is_empty() => Err(wrong("there is no [[part]]")),
             () if !(2..=MOST_SEEDS).contains(&suite.seeds) => Err(wrong(&format!(
@@ -127,7 +129,8 @@ mod tests {
         check("seeds = 2", "seeds = 1", "seeds must be 2 to 100");
         check("duration_ms = 10", "duration_ms = 0", "duration_ms must be 1 to");
         check("'throughput'", "'fun'", "fun");
-        check("title", "titel", "titel");
+        check("title", "titel", "line 2: unknown field `titel`");
+        check("seeds = 2", "seeds = 'two'", "line 5: invalid type: string \"two\", expected a whole number");
         check("version = 1", "", "version");
     }
 }

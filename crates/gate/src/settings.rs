@@ -78,15 +78,11 @@ impl Settings {
     /// Fails with a [`SettingsError`] about the first error.
     pub fn read(&mut self, file: &str, text: &str) -> Result<(), SettingsError> {
         let error = |at: Range<usize>, problem: Problem| {
-            let before = text.as_bytes().iter().take(at.start);
-            let line = 1 + before.filter(|&&b| b == b'\n').count();
+            let line = keel_tables::line(text, at.start);
             SettingsError { file: file.to_owned(), line, problem }
         };
-        let tables: File = toml::from_str(text).map_err(|wrong| {
-            // The rest of the TOML parser's message is a drawing of the line.
-            let said = wrong.message().lines().collect::<Vec<_>>().join(", ");
-            error(wrong.span().unwrap_or_default(), Problem::Syntax(keel_check::escape_all(&said)))
-        })?;
+        let tables: File = keel_tables::read(text)
+            .map_err(|wrong| error(wrong.at, Problem::Syntax(keel_check::escape_all(&wrong.said))))?;
         for (name, value) in &tables.allow {
             let no_kind = || BudgetError::NoKind(keel_check::escape(name.get_ref()));
             let subject =

@@ -221,5 +221,8 @@ fn a_bad_machine_is_refused_with_its_place() {
         "line 5, node[1].cpus: CPU 4 is in an earlier node too; give each CPU to one node",
     );
     check("[topology]\nnodes = 0", "line 3, topology: the machine has no CPU; give at least one");
-    check("[topology]\nnodes = -1", "line 3: invalid value: integer `-1`, expected u32");
+    check(
+        "[topology]\nnodes = -1",
+        "line 3: invalid value: integer `-1`, expected a whole number from 0 to 4294967295",
+    );
 }

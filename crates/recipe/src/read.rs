@@ -113,11 +113,8 @@ impl Recipe {
     /// # Errors
     /// [`RecipeError`], with line and field.
     pub fn read(name: &str, text: &str) -> Result<Self, RecipeError> {
-        let file: File = toml::from_str(text).map_err(|error| {
-            // The first line contains everything; the others draw it.
-            let said = error.message().lines().next().unwrap_or_default().to_owned();
-            Text { file: name, text }.error(&error.span().unwrap_or_default(), "", Problem::Syntax(said))
-        })?;
+        let file: File = keel_tables::read(text)
+            .map_err(|wrong| Text { file: name, text }.error(&wrong.at, "", Problem::Syntax(wrong.said)))?;
         Ok(Self { name: name.to_owned(), file, text: text.to_owned() })
     }
 

@@ -50,11 +50,8 @@ type Constants = BTreeMap<Spanned<String>, Constant>;
 /// Parses a file. Constants that are missing come from `base`. Without `base`, none may be missing.
 pub(super) fn parse(source: &str, base: Option<&Machine>) -> Result<Machine, MachineError> {
     let text = Text(source);
-    let file: File = toml::from_str(source).map_err(|error| {
-        // The rest of the TOML parser's message is a drawing of the line.
-        let said = error.message().lines().collect::<Vec<_>>().join(", ");
-        text.error(error.span().unwrap_or_default(), "", Problem::Syntax(said))
-    })?;
+    let file: File =
+        keel_tables::read(source).map_err(|wrong| text.error(wrong.at, "", Problem::Syntax(wrong.said)))?;
     let mut costs = base.map_or_else(Costs::default, |b| b.costs.clone());
     let mut lines = base.map_or_else(LineCosts::default, |b| b.lines);
     apply(text, "costs", &file.costs, Costs::NAMES, base.is_none(), |n, v| set(costs.slot(n)?, v))?;

@@ -300,11 +300,11 @@ fn toml_errors_are_reported_with_their_line() {
     constant("[costs]\ntick_ns = { value = 5, sauce = '' }", "line 5: unknown field `sauce`");
     constant(
         "[costs]\ntick_ns = { value = 'x', source = '' }",
-        "line 5: invalid type: string \"x\", expected u64",
+        "line 5: invalid type: string \"x\", expected a whole number of at least 0",
     );
     starts("topology = 3", "line 2: invalid type: integer `3`, expected a [topology] table: nodes = 2");
     starts("[[node]]\ncpus = 3", "line 3: invalid type: integer `3`, expected CPUs such as \"0-3,8\"");
-    starts("[[node]]\ncpus = ['a']", "line 3: invalid type: string \"a\", expected i64");
+    starts("[[node]]\ncpus = ['a']", "line 3: invalid type: string \"a\", expected a whole number");
     starts("timeline = [3]", "line 2: invalid type: integer `3`, expected a [[timeline]] table: at = 100000");
     constant(
         "[realtime]\nthrottle = 5",
