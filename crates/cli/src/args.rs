@@ -5,7 +5,7 @@ use crate::gate_args::{BaselineArgs, StrictArgs};
 use crate::parse;
 use crate::profile_args::ProfileArgs;
 use crate::recording_args::{CheckArgs, RecordArgs, ReplayArgs, ReportArgs, WorkloadArgs};
-use crate::run_args::{EngineArg, OutputArgs, SceneArgs};
+use crate::run_args::{CompareOutputArgs, EngineArg, OutputArgs, SceneArgs};
 use crate::vm_args::VmArgs;
 use crate::watch_args::WatchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -231,7 +231,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
     #[command(flatten)]
-    pub(crate) outputs: OutputArgs,
+    pub(crate) outputs: CompareOutputArgs,
     #[command(flatten)]
     pub(crate) strict: StrictArgs,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! Explains in plain words why an argument is not a valid number. The parser's own message is for programmers.
+//! Messages about wrong arguments, where those of the parser are for programmers or mislead: explains in plain words
+//! why an argument is not a valid number.
 
 use crate::args::Cli;
 use crate::text::shown;
@@ -7,7 +8,7 @@ use clap::error::{ContextKind, ErrorKind};
 use std::error::Error as _;
 use std::num::{IntErrorKind, ParseIntError};
 
-/// Returns the error, in plain words if it is about an invalid number, otherwise unchanged.
+/// Returns the error, in plain words if it is about an invalid number, and without a tip that misleads.
 pub(crate) fn in_words(error: clap::Error) -> clap::Error {
     match sentence(&error) {
         // As clap phrases it for other values, without the usage.
@@ -15,8 +16,16 @@ pub(crate) fn in_words(error: clap::Error) -> clap::Error {
             let text = format!("{sentence}\n\nFor more information, try '--help'.\n");
             clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(&Cli::command())
         }
-        None => error,
+        None => without_escape(error),
     }
+}
+
+/// Leaves out the tip to write an unknown option after `--`: there, keel would start it as a program.
+fn without_escape(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
+    }
+    error
 }
 
 fn sentence(error: &clap::Error) -> Option<String> {
@@ -51,7 +60,19 @@ fn why(kind: &IntErrorKind, value: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::bounds;
+    use super::{bounds, in_words};
+    use crate::args::Cli;
+    use clap::Parser;
+
+    #[test]
+    fn an_unknown_option_is_not_to_be_started_as_a_program() {
+        let check = |args: &[&str], tip: &str| {
+            let error = in_words(Cli::try_parse_from(args).expect_err("it is unknown")).to_string();
+            assert!(error.contains(tip) && !error.contains("-- --"), "{error}");
+        };
+        check(&["keel", "sim", "fifo", "--sed", "1"], "a similar argument exists: '--seed'");
+        check(&["keel", "sim", "--bogus"], "unexpected argument '--bogus'");
+    }
 
     #[test]
     fn bounds_are_told_in_words() {

@@ -78,6 +78,38 @@ pub(crate) struct OutputArgs {
     pub(crate) json: bool,
 }
 
+/// What `keel compare` writes besides the table. The others need a single run, so the help leaves them out; who gives
+/// one gets an explanation.
+#[derive(Debug, Args)]
+pub(crate) struct CompareOutputArgs {
+    #[arg(long, hide = true)]
+    trace: Option<PathBuf>,
+    #[arg(long, hide = true)]
+    perfetto: Option<PathBuf>,
+    /// Write an interactive page of the first run of each scheduler
+    #[arg(long, value_name = "OUT.html")]
+    report: Option<PathBuf>,
+    /// Write where each scheduler's time went in its first run, by source line, side by side (slower)
+    #[arg(long, value_name = "OUT")]
+    profile: Option<PathBuf>,
+    /// Print one JSON object instead of the table; times in nanoseconds
+    #[arg(long)]
+    json: bool,
+}
+
+impl CompareOutputArgs {
+    /// The same, as for other commands.
+    pub(crate) fn outputs(&self) -> OutputArgs {
+        OutputArgs {
+            trace: self.trace.clone(),
+            report: self.report.clone(),
+            perfetto: self.perfetto.clone(),
+            profile: self.profile.clone(),
+            json: self.json,
+        }
+    }
+}
+
 /// The engines that execute a scheduler's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineArg {

@@ -25,12 +25,13 @@ use std::path::PathBuf;
 const MOST_IN_PAGE: usize = 4;
 
 pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
-    refuse(args)?;
+    let asked_for = args.outputs.outputs();
+    refuse(args, &asked_for)?;
     let schedulers: Vec<Asked<'_>> =
         args.schedulers.iter().map(|given| Asked::read(lab, given)).collect::<Result<_, _>>()?;
     let mut specs = inputs::specs(lab, &schedulers, None, &args.scene.scene(), &Process)?;
     number_same_names(&mut specs);
-    profile::ask(&args.outputs, &mut specs)?;
+    profile::ask(&asked_for, &mut specs)?;
     let gate = Gate::new(&args.strict, &args.baseline)?;
     gate.fits(&specs, args.runs)?;
     let mut read = inputs::workload_files(&args.scene.workload)?;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     read.extend(recipes.iter().filter_map(|path| path.to_str()));
     read.extend(args.scene.machine.as_deref());
     read.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
-    let mut outputs = outputs::reserve(&args.outputs, LogPaths::default(), &read)?;
+    let mut outputs = outputs::reserve(&asked_for, LogPaths::default(), &read)?;
     let total = specs[0].duration * (specs.len() as u64 * u64::from(args.runs));
     let bar = Bar::new(total);
     let work = interrupt::work();
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     written = both(written, outputs.keep());
     let compared = judge(&gate, &mut runs, if partial.is_some() { None } else { Some(specs.len()) })?;
     // The comparison is printed even if the page failed.
-    both(written, show::many(&runs, &compared, partial.as_ref(), args.outputs.json))?;
+    both(written, show::many(&runs, &compared, partial.as_ref(), asked_for.json))?;
     let codes = runs.iter().map(show::code).chain(compared.iter().map(show::regressed));
     let worst = codes.max_by_key(|code| *code as u8).unwrap_or(Code::Done);
     Ok(interrupt::code(partial.is_some(), worst))
@@ -131,12 +132,12 @@ fn number_same_names(specs: &mut [RunSpec]) {
 }
 
 /// Rejects outputs that only one run can write, except a page, which shows several runs.
-fn refuse(args: &CompareArgs) -> Result<(), Failure> {
+fn refuse(args: &CompareArgs, outputs: &OutputArgs) -> Result<(), Failure> {
     let about_one = |option: &str, name: &str| {
         Failure::input(format!("{option} needs a single run, but keel compare makes several"))
             .help(format!("use keel sim SCHED {option} {name}"))
     };
-    let OutputArgs { trace, report, perfetto, profile, .. } = &args.outputs;
+    let OutputArgs { trace, report, perfetto, profile, .. } = outputs;
     match report {
         _ if trace.is_some() => Err(about_one("--trace", "OUT")),
         _ if perfetto.is_some() => Err(about_one("--perfetto", "OUT")),
