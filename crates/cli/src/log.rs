@@ -25,8 +25,8 @@ pub(crate) fn text(log: &Log) -> String {
     }
     match log.dropped {
         0 => {}
-        1 => text += "1 more line is left out\n",
-        more => text += &format!("{more} more lines are left out\n"),
+        1 => text += "1 more message is left out\n",
+        more => text += &format!("{more} more messages are left out\n"),
     }
     text
 }
@@ -55,9 +55,9 @@ mod tests {
                         \x20         <idle>-0       [007]    12.000000001: two\n\
                         \x20         <idle>-0       [007]    12.000000001: lines \\u{1b}[31m\\u{202e}\n\
                         \x20      e\\u{7}vil-123456  [007]    12.000000002: \n\
-                        1 more line is left out\n";
+                        1 more message is left out\n";
         assert_eq!(text(&Log { lines, dropped: 1 }), expected);
-        assert_eq!(text(&Log { lines: Vec::new(), dropped: 12 }), "12 more lines are left out\n");
+        assert_eq!(text(&Log { lines: Vec::new(), dropped: 12 }), "12 more messages are left out\n");
         assert_eq!(text(&Log::default()), "");
     }
 }

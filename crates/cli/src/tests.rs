@@ -275,7 +275,7 @@ fn the_schedulers_output_is_kept_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.txt");
     let reported =
-        "          worker-1       [003]     1.000000007: hello\\u{1b}[2J\n4 more lines are left out\n";
+        "          worker-1       [003]     1.000000007: hello\\u{1b}[2J\n4 more messages are left out\n";
     for (scheduler, expected) in [("good", Code::Done), ("fails", Code::Scheduler)] {
         assert_eq!(code(&["sim", scheduler, "--log", log.to_str().unwrap()]), expected);
         assert_eq!(std::fs::read_to_string(&log).unwrap(), reported, "{scheduler}");

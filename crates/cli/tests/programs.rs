@@ -377,7 +377,7 @@ fn a_search_continues_if_a_program_leaves_with_its_scheduler() {
     let output = command.current_dir(folder.path()).output().expect("keel runs");
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{stdout}");
-    assert!(stdout.contains("1 inputs were refused; the first one: "), "{stdout}");
+    assert!(stdout.contains("1 input was refused; the first one: "), "{stdout}");
     assert!(stdout.contains("it ended before the run did, with exit code 0"), "{stdout}");
 }
 

@@ -16,7 +16,6 @@ pub(crate) fn run(args: &RecordRecipeArgs, lab: &Lab) -> Result<Code, Failure> {
     let (scheduler, path) = source.ok_or_else(|| Failure::input("no program is given".to_owned()))?;
     let object = args.object.as_ref().map_or(path, |path| path.to_string_lossy().into_owned());
     let object = inputs::scheduler(lab, &object)?;
-    let output = args.output.as_deref().map(Output::reserve).transpose()?;
     let machine = inputs::machine(lab, &args.machine)?;
     let head = format!(
         "# What {} sets up on {}, written by keel record-recipe.\n\n",
@@ -43,6 +42,8 @@ pub(crate) fn run(args: &RecordRecipeArgs, lab: &Lab) -> Result<Code, Failure> {
             Some(_) => failure,
         }
     })?;
+    // A program that never attaches its scheduler is ended with Ctrl-C, so nothing may be reserved before.
+    let output = args.output.as_deref().map(Output::reserve).transpose()?;
     output::write_or_print(output, &(head + &recipe))?;
     Ok(Code::Done)
 }

@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::lab::Lab;
 pub(crate) use corpus::{writable, write};
 pub use judge::{Judging, Rival, check_property};
+use keel_abi::numbers::counted;
 use keel_search::fuzz::{Found, Fuzz, Guide, ROUND};
 use keel_search::{Range, Subject, shrink};
 pub use reproducer::Reproducer;
@@ -257,23 +258,27 @@ impl Fuzzed {
     /// Returns the result as text.
     pub fn text(&self) -> String {
         let seconds = self.wall_ns as f64 / 1e9;
+        let shrinking = match self.shrink_runs {
+            0 => String::new(),
+            more => format!(", and {more} for shrinking,"),
+        };
         let mut text = format!(
-            "{}: {} runs in {seconds:.1} s ({:.0} a second), {} ways of branches, {} states\n",
+            "{}: {}{shrinking} in {seconds:.1} s; {} and {}\n",
             crate::text::shown(&self.scheduler),
-            self.runs,
-            (self.runs + self.shrink_runs) as f64 / seconds.max(1e-9),
-            self.branches,
-            self.states
+            counted(self.runs, "run"),
+            counted(self.branches as u64, "branch direction"),
+            counted(self.states as u64, "state"),
         );
         if let Some(why) = &self.refusal {
+            let were = if self.refused == 1 { "was" } else { "were" };
             text += &format!(
-                "{} inputs were refused; the first one: {}\n",
-                self.refused,
+                "{} {were} refused; the first one: {}\n",
+                counted(self.refused, "input"),
                 crate::text::shown(why)
             );
         }
         if self.added > 0 {
-            text += &format!("{} inputs were added to the corpus\n", self.added);
+            text += &format!("Added to the corpus: {}\n", counted(self.added as u64, "input"));
         }
         for failure in &self.failures {
             text += &failure.text();

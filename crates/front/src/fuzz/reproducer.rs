@@ -3,6 +3,7 @@
 use super::{Asked, corpus};
 use crate::failure::Failure;
 use crate::text::{shown, shown_path};
+use keel_abi::numbers::counted;
 use keel_search::fuzz::Found;
 use keel_search::genome::Size;
 use keel_search::{Genome, render};
@@ -74,11 +75,11 @@ impl Reproducer {
     /// Returns the reproducer as text.
     pub(super) fn text(&self) -> String {
         format!(
-            "\n{}\n  found after {} runs: {}\n  shrunk in {} runs to:  {}\n  workload: {}\n  machine:  {}\n  {}\n",
+            "\n{}\n  found after {}: {}\n  shrunk in {} to:  {}\n  workload: {}\n  machine:  {}\n  {}\n",
             shown(&self.what),
-            self.after_runs,
+            counted(self.after_runs, "run"),
             self.before,
-            self.shrink_runs,
+            counted(self.shrink_runs as u64, "run"),
             self.after,
             shown_path(self.workload.as_ref()),
             shown_path(self.machine.as_ref()),

@@ -81,7 +81,7 @@ pub enum Problem {
     Overlap {
         /// The CPUs in question.
         cpus: CpuSet,
-        /// `node`, `cache` or `core`.
+        /// `node`, `cache`, `core` or `[[capacity]] table`.
         place: &'static str,
     },
     /// A cache or core with CPUs outside its node or cache.

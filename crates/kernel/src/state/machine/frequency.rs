@@ -3,7 +3,7 @@
 use crate::state::machine::cpu_list::CpuList;
 use crate::state::machine::text::{Text, in_range};
 use crate::state::machine::{MachineError, Problem};
-use keel_abi::Topology;
+use keel_abi::{CpuSet, Topology};
 use serde::Deserialize;
 use std::ops::RangeInclusive;
 use toml::Spanned;
@@ -70,6 +70,7 @@ pub(super) fn capacities(
         return Ok(Vec::new());
     }
     let mut capacity = vec![PERF_ONE as u16; topology.cpus() as usize];
+    let mut given = CpuSet::new();
     for table in tables {
         let fail = |field, problem| Err(text.error(table.cpus.span(), field, problem));
         let cpus = match table.cpus.get_ref().read() {
@@ -80,6 +81,13 @@ pub(super) fn capacities(
             let problem = format!("there is no CPU {} on this machine of {}", cpu.0, topology.cpus());
             return fail("capacity.cpus", Problem::BadCpus(problem));
         }
+        let twice = cpus.and(&given);
+        if !twice.is_empty() {
+            return fail("capacity.cpus", Problem::Overlap { cpus: twice, place: "[[capacity]] table" });
+        }
+        cpus.iter().for_each(|cpu| {
+            given.insert(cpu);
+        });
         let value = *table.value.get_ref();
         let at = table.value.span();
         in_range(value, PERF).map_err(|problem| text.error(at, "capacity.value", problem))?;

@@ -343,6 +343,10 @@ fn frequencies_and_capacities_are_read_or_refused() {
     let capacity =
         |cpus: &str, value: u32| format!("[[capacity]]\ncpus = '{cpus}'\nvalue = {value}\nsource = 'x'");
     wrong(&capacity("3-4", 512), "line 6, capacity.cpus: there is no CPU 4 on this machine of 4");
+    let twice = format!("{}\n{}", capacity("2-3", 512), capacity("1-2", 9));
+    let says = "line 10, capacity.cpus: CPU 2 is in an earlier [[capacity]] table too; \
+                give each CPU to one [[capacity]] table";
+    wrong(&twice, says);
     wrong(&capacity("3", 0), "line 7, capacity.value: 0 is out of range; give 1 to 1024");
     wrong(&capacity("x", 9), "line 6, capacity.cpus: 'x' is not a CPU list such as 0-3,8 (below 4096)");
 }
