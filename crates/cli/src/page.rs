@@ -13,6 +13,9 @@ use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+/// The maximum number of runs that a page shows.
+pub(crate) const MOST_RUNS: usize = 4;
+
 /// The sink that collects a run for `--report`.
 pub(crate) enum Drawing {
     Page(Box<Page>),

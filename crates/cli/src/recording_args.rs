@@ -125,8 +125,8 @@ pub(crate) struct CheckArgs {
 /// `keel report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Recordings, as for keel check; the page shows them one above the other
-    #[arg(value_name = "TRACE", required = true, num_args = 1..=4)]
+    /// Recordings, as for keel check; the page shows them one above the other, up to four
+    #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
     /// The page to write: one HTML file that needs no network
     #[arg(short, long, value_name = "OUT.html", required_unless_present = "perfetto")]

@@ -183,4 +183,8 @@ fn what_cannot_be_reported_leaves_nothing() {
     check(&["compare", "fifo,fifo", "--report", "x.svg"], "needs a single run");
     check(&["compare", "fifo,fifo", "--perfetto", page], "needs a single run");
     check(&["compare", "fifo,fifo,fifo,fifo,fifo", "--report", page], "up to 4 schedulers");
+    let five = ["report", damaged, damaged, damaged, damaged, damaged, "-o", page];
+    check(&five, "up to 4 recordings, not 5");
+    let joined = &format!("{damaged}+hogs:2");
+    check(&["sim", "fifo", "--workload", joined], "a recording can't be joined with other workloads");
 }

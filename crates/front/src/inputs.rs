@@ -221,6 +221,11 @@ pub fn workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) 
     }
     let read = |(at, part): (usize, &&str)| {
         let place = format!("part {} of the workload, '{}'", at + 1, shown(part));
+        // A pipe could be read only once.
+        if Path::new(part).is_file() && crate::replay::is_recording(Path::new(part)) {
+            return Err(Failure::input(format!("{place}: a recording can't be joined with other workloads"))
+                .help("make a workload of it with keel workload from, and join that"));
+        }
         one_workload(lab, part, machine, caller).map_err(|failure| failure.at(&place))
     };
     let workloads = parts.iter().enumerate().map(read).collect::<Result<_, _>>()?;

@@ -184,6 +184,12 @@ fn a_bad_setting_is_refused_by_name() {
         "ten",
         "--set slice_ns=ten: variable slice_ns takes an integer, decimal or hexadecimal, or true or false, not \"ten\"",
     );
+    check(
+        "slice_ns",
+        "99999999999999999999",
+        "--set slice_ns=99999999999999999999: \
+         variable slice_ns takes 0 to 18446744073709551615, not 99999999999999999999",
+    );
     check("fifo", "256", "--set fifo=256: variable fifo takes true, false, 1 or 0, not \"256\"");
     check("exit_record", "1", "--set exit_record=1: variable exit_record is not an integer, boolean or enum");
     // One that is part of the scheduler's name.

@@ -261,10 +261,10 @@ fn parse(value: &str) -> Option<i128> {
         None => (false, value),
     };
     let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        Some(hex) => u64::from_str_radix(hex, 16),
-        None => digits.parse::<u64>(),
+        Some(hex) => i128::from_str_radix(hex, 16),
+        None => digits.parse(),
     };
-    // Both parsers accept a plus sign, so reject it here.
-    let number = number.ok().filter(|_| !digits.contains('+')).map(i128::from)?;
+    // Both parsers accept a sign, so reject it here.
+    let number = number.ok().filter(|_| !digits.contains(['+', '-']))?;
     Some(if negative { -number } else { number })
 }

@@ -21,9 +21,6 @@ use keel_report::{PartialRuns, RunReport};
 use keel_trace::Sink;
 use std::path::PathBuf;
 
-/// The maximum number of schedulers that a page shows side by side.
-const MOST_IN_PAGE: usize = 4;
-
 pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     let asked_for = args.outputs.outputs();
     refuse(args, &asked_for)?;
@@ -148,8 +145,8 @@ fn refuse(args: &CompareArgs, outputs: &OutputArgs) -> Result<(), Failure> {
         Some(path) if !page::is_page(path) => {
             Err(page::refused("--report", path, "keel compare writes HTML pages", ".html"))
         }
-        Some(_) if args.schedulers.len() > MOST_IN_PAGE => {
-            Err(Failure::input(format!("--report: a page shows up to {MOST_IN_PAGE} schedulers"))
+        Some(_) if args.schedulers.len() > page::MOST_RUNS => {
+            Err(Failure::input(format!("--report: a page shows up to {} schedulers", page::MOST_RUNS))
                 .help("compare fewer schedulers at a time"))
         }
         _ if args.schedulers.iter().any(String::is_empty) => {

@@ -64,6 +64,14 @@ fn refuse(args: &ReportArgs) -> Result<(), Failure> {
     if args.traces.iter().filter(|path| recording::is_stdin(path)).count() > 1 {
         return Err(Failure::input("'-' is standard input, which can be read only once"));
     }
+    if args.traces.len() > page::MOST_RUNS {
+        let most = page::MOST_RUNS;
+        return Err(Failure::input(format!(
+            "a page shows up to {most} recordings, not {}",
+            args.traces.len()
+        ))
+        .help("make several pages"));
+    }
     if args.perfetto.is_some() && args.traces.len() > 1 {
         return Err(
             Failure::input("--perfetto takes a single trace").help("use keel report TRACE --perfetto OUT")
