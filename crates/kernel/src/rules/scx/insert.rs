@@ -58,8 +58,10 @@ impl Kernel {
         if let Some(beside) = if at_head { dsq.first_of_list() } else { dsq.last() } {
             ps += self.lines.write_task_ps(beside, self.cpus.holder());
         }
-        let done = if at_head { dsq.push_head(links, task) } else { dsq.push_tail(links, task) };
-        debug_assert_eq!(done, Ok(()), "a local queue is never ordered by vtime");
+        match at_head {
+            true => dsq.push_head_of_list(links, task),
+            false => dsq.push_tail_of_list(links, task),
+        }
         let queued = What::Queued { task, dsq: dsq.id(), len: dsq.len() };
         self.charge_ps(c, ps);
         self.tell(Class::PLACES, c, queued);
@@ -99,7 +101,7 @@ impl Kernel {
 
     /// Like `insert` for one of the scheduler's own queues.
     #[inline(never)]
-    fn insert_own<W: World>(
+    pub(crate) fn insert_own<W: World>(
         &mut self,
         world: &mut W,
         c: CpuId,
@@ -190,7 +192,7 @@ impl Kernel {
     }
 
     /// `local_dsq_post_enq()`: the task that runs there may have to yield.
-    #[inline]
+    #[inline(always)]
     fn after_local_insert<W: World>(
         &mut self,
         world: &mut W,
@@ -204,10 +206,18 @@ impl Kernel {
         if cpu.in_balance {
             return;
         }
-        let curr = cpu.curr;
-        if curr.is_idle() {
+        if cpu.curr.is_idle() {
             self.resched(c, rq);
-        } else if enq_flags & enq::PREEMPT != 0 && curr != task && self.tasks[curr].class == SchedClass::Ext {
+        } else if enq_flags & enq::PREEMPT != 0 {
+            self.preempt_for(world, c, rq, task);
+        }
+    }
+
+    /// A task with `SCX_ENQ_PREEMPT` ends the slice of the task that runs on `rq`.
+    #[inline(never)]
+    fn preempt_for<W: World>(&mut self, world: &mut W, c: CpuId, rq: CpuId, task: TaskId) {
+        let curr = self.cpus[rq].curr;
+        if curr != task && self.tasks[curr].class == SchedClass::Ext {
             self.set_slice(world, curr, 0);
             self.resched(c, rq);
         }

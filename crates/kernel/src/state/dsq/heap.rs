@@ -92,15 +92,25 @@ impl Heap {
         &self.entries
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, links: &mut Links, vtime: u64, seq: u32, task: TaskId) {
         let (entry, place) = (Entry { vtime, seq, task }, self.entries.len());
-        self.entries.push(entry);
-        if place > 0 && entry.key().before(self.entries[(place - 1) / 4].key()) {
-            self.rise(links, place, entry);
-        } else {
-            links.at_mut(task).prev_or_place = place as u32;
+        // The first one has no parent.
+        let parent = self.entries.get(place.wrapping_sub(1) / 4);
+        let stays = parent.is_none_or(|parent| !entry.key().before(parent.key()));
+        if !stays || place == self.entries.capacity() {
+            return self.push_rising(links, entry);
         }
+        self.entries.push(entry);
+        links.at_mut(task).prev_or_place = place as u32;
+    }
+
+    /// Like `push` for an entry that may come before its parent, or needs more memory.
+    #[inline(never)]
+    fn push_rising(&mut self, links: &mut Links, entry: Entry) {
+        let place = self.entries.len();
+        self.entries.push(entry);
+        self.rise(links, place, entry);
     }
 
     #[inline(never)]
@@ -114,18 +124,21 @@ impl Heap {
         if place > 0 && last.key().before(self.entries[(place - 1) / 4].key()) {
             self.rise(links, place, last);
         } else {
-            self.sink(links, place, last);
+            self.sink_from(links, place, last);
         }
+    }
+
+    #[inline(never)]
+    fn sink_from(&mut self, links: &mut Links, hole: usize, entry: Entry) {
+        self.sink(links, hole, entry);
     }
 
     /// Removes the root.
     #[inline(never)]
     pub(super) fn remove_first(&mut self, links: &mut Links) {
         let last = self.entries.pop().expect("the heap has a root");
-        match self.entries.len() {
-            0 => {}
-            1 => self.put(links, 0, last),
-            _ => self.sink(links, 0, last),
+        if !self.entries.is_empty() {
+            self.sink(links, 0, last);
         }
     }
 
@@ -202,7 +215,7 @@ impl Heap {
         self.put(links, hole, entry);
     }
 
-    #[inline]
+    #[inline(always)]
     fn sink(&mut self, links: &mut Links, mut hole: usize, entry: Entry) {
         loop {
             let first = 4 * hole + 1;
@@ -232,7 +245,7 @@ fn least_of_four(entries: &[Entry; 4]) -> usize {
 }
 
 /// Which of the last few comes first.
-#[inline(never)]
+#[inline]
 fn least(entries: &[Entry]) -> usize {
     let earlier = |a: usize, b: usize| if entries[b].key().before(entries[a].key()) { b } else { a };
     (1..entries.len()).fold(0, earlier)

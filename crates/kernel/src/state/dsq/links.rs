@@ -91,11 +91,19 @@ impl Links {
         was
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, task: TaskId, queue: u32, seq: u32) {
         let link = self.at_mut(task);
-        assert!(link.queue == NOWHERE, "task {task} is in a queue already");
+        if link.queue != NOWHERE {
+            is_queued(task);
+        }
         link.queue = queue;
         link.seq = seq;
     }
+}
+
+#[cold]
+#[inline(never)]
+fn is_queued(task: TaskId) -> ! {
+    panic!("task {task} is in a queue already")
 }

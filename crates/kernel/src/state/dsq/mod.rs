@@ -132,6 +132,22 @@ impl Dsq {
         Ok(())
     }
 
+    /// Like `push_tail` for a queue that is never ordered by vtime.
+    #[inline(always)]
+    pub(crate) fn push_tail_of_list(&mut self, links: &mut Links, task: TaskId) {
+        debug_assert!(!self.is_priority());
+        self.enter(links, task);
+        self.fifo.push_tail(links, task);
+    }
+
+    /// Like `push_head` for a queue that is never ordered by vtime.
+    #[inline]
+    pub(crate) fn push_head_of_list(&mut self, links: &mut Links, task: TaskId) {
+        debug_assert!(!self.is_priority());
+        self.enter(links, task);
+        self.fifo.push_head(links, task);
+    }
+
     /// Inserts at the head (`SCX_ENQ_HEAD`, `SCX_ENQ_PREEMPT`). Panics if the task is in a queue.
     #[inline]
     pub fn push_head(&mut self, links: &mut Links, task: TaskId) -> Result<(), MixedModes> {
@@ -149,11 +165,18 @@ impl Dsq {
     pub fn push_vtime(&mut self, links: &mut Links, task: TaskId, vtime: u64) -> Result<(), MixedModes> {
         self.enter(links, task);
         if !self.fifo.is_empty() {
-            self.fifo.push_tail(links, task);
-            return Err(MixedModes::HoldsFifo);
+            return self.push_behind_fifo(links, task);
         }
         self.heap.push(links, vtime, self.seq, task);
         Ok(())
+    }
+
+    /// A vtime insert of a task that has entered a queue that holds FIFO tasks.
+    #[cold]
+    #[inline(never)]
+    fn push_behind_fifo(&mut self, links: &mut Links, task: TaskId) -> Result<(), MixedModes> {
+        self.fifo.push_tail(links, task);
+        Err(MixedModes::HoldsFifo)
     }
 
     /// Removes `task`; returns whether it was in this queue.
@@ -273,7 +296,7 @@ impl Dsq {
         all
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, links: &mut Links, task: TaskId) {
         self.seq = self.seq.wrapping_add(1);
         self.len += 1;
