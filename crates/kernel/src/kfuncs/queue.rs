@@ -63,13 +63,14 @@ impl Kernel {
 
     #[inline(never)]
     pub(super) fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
-        // Word by word: most words take one comparison to find.
-        let word = |offset| w.bytes::<8>(Ea(a[1]).offset(offset)).map_or(0, u64::from_le_bytes);
-        let id = DsqId(word(dsq_insert_vtime_args::DSQ_ID));
-        let slice = word(dsq_insert_vtime_args::SLICE);
-        let vtime = word(dsq_insert_vtime_args::VTIME);
-        let flags = word(dsq_insert_vtime_args::ENQ_FLAGS);
-        u64::from(self.insert_for(w, c, a[0], id, slice, Some(vtime), flags)).into()
+        use dsq_insert_vtime_args::{DSQ_ID, ENQ_FLAGS, SIZE, SLICE, VTIME};
+        let args: [u8; SIZE as usize] = w.bytes(Ea(a[1])).unwrap_or_else(|| by_words(w, Ea(a[1])));
+        let word = |offset: u64| {
+            let bytes = args[offset as usize..].first_chunk().expect("all arguments are words");
+            u64::from_le_bytes(*bytes)
+        };
+        let id = DsqId(word(DSQ_ID));
+        u64::from(self.insert_for(w, c, a[0], id, word(SLICE), Some(word(VTIME)), word(ENQ_FLAGS))).into()
     }
 
     /// `scx_bpf_dsq_insert()`, and the older `scx_bpf_dsq_insert_vtime()`.
@@ -103,22 +104,20 @@ impl Kernel {
         enq_flags: u64,
     ) -> bool {
         let ea = Ea(ea);
-        let Some(task) = self.task_at(ea) else {
-            self.error(c, "called with NULL task".into());
-            return false;
-        };
         const INTERNAL: u64 = enq::CLEAR_OPSS | enq::DSQ_PRIQ;
-        if enq_flags & INTERNAL != 0 {
-            self.error(c, format!("invalid enq_flags 0x{enq_flags:x}"));
-            return false;
-        }
+        let (Some(task), true) = (self.task_at(ea), enq_flags & INTERNAL == 0) else {
+            return self.refuse_insert(c, ea, enq_flags);
+        };
         let Some(mut flags) = self.vet_enq_flags(c, id, enq_flags) else { return false };
         let slice_at = ea.offset(field::SCX_SLICE);
         let slice_ns = if slice_ns != 0 { slice_ns } else { w.u64_at(slice_at).max(1) };
-        w.put(slice_at, &slice_ns.to_le_bytes());
-        if let Some(vtime) = vtime {
-            w.put(ea.offset(field::SCX_DSQ_VTIME), &vtime.to_le_bytes());
-            flags |= enq::DSQ_PRIQ;
+        match vtime {
+            None => w.put(slice_at, &slice_ns.to_le_bytes()),
+            Some(vtime) => {
+                const { assert!(field::SCX_DSQ_VTIME == field::SCX_SLICE + 8) };
+                w.put(slice_at, &(u128::from(vtime) << 64 | u128::from(slice_ns)).to_le_bytes());
+                flags |= enq::DSQ_PRIQ;
+            }
         }
         match self.callback_op() {
             Op::Dispatch => self.buffer_insert(c, task, id, flags),
@@ -126,14 +125,31 @@ impl Kernel {
         }
     }
 
+    /// An insert of what is no task, or with flags that only the kernel itself sets.
+    #[cold]
+    #[inline(never)]
+    fn refuse_insert(&mut self, c: CpuId, ea: Ea, enq_flags: u64) -> bool {
+        let why = match self.task_at(ea) {
+            None => "called with NULL task".into(),
+            Some(_) => format!("invalid enq_flags 0x{enq_flags:x}"),
+        };
+        self.error(c, why);
+        false
+    }
+
     /// `SCX_ENQ_IMMED` is only valid for a local queue; `SCX_OPS_ALWAYS_ENQ_IMMED` implies it for every insert there
     /// (`scx_vet_enq_flags()`).
-    #[inline]
+    #[inline(always)]
     fn vet_enq_flags(&mut self, c: CpuId, id: DsqId, enq_flags: u64) -> Option<u64> {
         let always = self.scx.flags & ops_flags::ALWAYS_ENQ_IMMED != 0;
         if enq_flags & enq::IMMED == 0 && !always {
             return Some(enq_flags);
         }
+        self.vet_immed(c, id, enq_flags)
+    }
+
+    #[inline(never)]
+    fn vet_immed(&mut self, c: CpuId, id: DsqId, enq_flags: u64) -> Option<u64> {
         let is_local = id == dsq::LOCAL || id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON;
         if enq_flags & enq::IMMED != 0 && !is_local {
             self.error(c, format!("SCX_ENQ_IMMED on a non-local DSQ 0x{:x}", id.0));
@@ -176,6 +192,7 @@ impl Kernel {
         self.error(c, message);
     }
 
+    #[inline(never)]
     fn buffer_insert(&mut self, c: CpuId, task: TaskId, dsq: DsqId, enq_flags: u64) -> bool {
         if self.cpus.this_cpu.dispatch.inserts.len() as u32 >= self.scx.max_batch {
             self.error(c, "dispatch buffer overflow".into());
@@ -205,7 +222,7 @@ impl Kernel {
             return Served::Later(SPIN_NS);
         }
         let Some(queue) = self.queues.table.find(id) else {
-            self.error(c, format!("invalid DSQ ID 0x{:016x}", id.0));
+            self.refuse_queue(c, id);
             return 0.into();
         };
         let moved = self.consume(w, c, queue, enq_flags);
@@ -213,6 +230,12 @@ impl Kernel {
             self.this_cpu().dispatch.dispatched += 1;
         }
         u64::from(moved).into()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_queue(&mut self, c: CpuId, id: DsqId) {
+        self.error(c, format!("invalid DSQ ID 0x{:016x}", id.0));
     }
 
     /// `scx_dsq_move()`: moves only a task that was in the queue when the iteration began and still is.
@@ -313,4 +336,15 @@ impl Kernel {
     pub(super) fn node_arg(&self, node: u64) -> Option<NodeId> {
         u32::try_from(node as i32).ok().filter(|&n| n < self.machine.topology.nodes()).map(NodeId)
     }
+}
+
+/// The bytes at an address, with 0 for each word that can't be read.
+#[cold]
+#[inline(never)]
+fn by_words<W: World, const N: usize>(w: &W, at: Ea) -> [u8; N] {
+    let mut all = [0; N];
+    for (place, word) in all.chunks_exact_mut(8).enumerate() {
+        word.copy_from_slice(&w.bytes::<8>(at.offset(place as u64 * 8)).unwrap_or_default());
+    }
+    all
 }

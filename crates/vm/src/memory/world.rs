@@ -206,6 +206,11 @@ impl World for VmWorld {
     }
 
     #[inline(always)]
+    fn bytes<const N: usize>(&self, at: Ea) -> Option<[u8; N]> {
+        self.region.copied(at)
+    }
+
+    #[inline(always)]
     fn u64_at(&self, at: Ea) -> u64 {
         u64::from_le_bytes(self.region.known(at))
     }

@@ -42,6 +42,21 @@ impl Region {
         bytes.expect("the host's own objects are in the world")
     }
 
+    /// A copy of `N` bytes, or `None` if any of them is out of bounds.
+    #[inline(always)]
+    pub(in crate::memory) fn copied<const N: usize>(&self, at: Ea) -> Option<[u8; N]> {
+        if !self.plain.holds_all(at, N as u64) {
+            return self.copied_anywhere(at);
+        }
+        // SAFETY: what is plain is in bounds, and so is all between two plain words; and as in `slice_at`.
+        Some(unsafe { *self.bytes.start().as_ptr().add(at.0.wrapping_sub(BASE) as usize).cast::<[u8; N]>() })
+    }
+
+    #[inline(never)]
+    fn copied_anywhere<const N: usize>(&self, at: Ea) -> Option<[u8; N]> {
+        self.slice_anywhere(at, N as u64).and_then(|bytes| bytes.try_into().ok())
+    }
+
     /// Requests the host's memory for bytes that are in bounds, and for the state of their line. Other addresses are
     /// ignored.
     #[inline(always)]
@@ -64,10 +79,10 @@ impl Region {
     #[inline(always)]
     pub(in crate::memory) fn put_known(&mut self, at: Ea, bytes: &[u8]) {
         let len = bytes.len() as u64;
-        if !self.plain.holds(at, len) {
+        if !self.plain.holds_all(at, len) {
             return self.put_known_anywhere(at, bytes);
         }
-        // SAFETY: what is plain is in bounds.
+        // SAFETY: what is plain is in bounds, and so is all between two plain words.
         unsafe { self.slice_mut_at(at.0.wrapping_sub(BASE), len) }.copy_from_slice(bytes);
     }
 
