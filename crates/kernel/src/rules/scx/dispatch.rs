@@ -56,7 +56,9 @@ impl Kernel {
         let (from, waits) = (t.cpu, !t.on_cpu);
         t.queue = None;
         let (work_ps, shown) = self.unlink_first_ps(queue, task);
-        if let Some(next) = self.queues.table.queue(queue).first() {
+        if self.tasks.are_many()
+            && let Some(next) = self.queues.table.queue(queue).first()
+        {
             self.fetch_task(world, next);
         }
         self.pass_queue_lock(c, queue, (lock_ps, work_ps));

@@ -115,10 +115,12 @@ impl VirtualLock {
         Some(self.wait(now, took, costs))
     }
 
-    /// Returns whether a CPU can have it at once at `now`, with nothing left of an earlier line.
+    /// Returns whether a CPU can have it at once at `now`, with nothing left of an earlier line. All holders of the lock
+    /// release it in the step in which they take it.
     #[inline]
     pub(crate) fn is_free(&self, now: Instant) -> bool {
-        self.free_at <= now && self.holder.is_none() && self.pending.is_empty()
+        debug_assert!(self.holder.is_none(), "it is given back in the same step");
+        self.free_at <= now && self.pending.is_empty()
     }
 
     /// Takes a free lock ([`VirtualLock::is_free`]), has it from `since` on, and releases it at `at`.
