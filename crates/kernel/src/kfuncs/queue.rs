@@ -63,14 +63,10 @@ impl Kernel {
 
     #[inline(never)]
     pub(super) fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
-        use dsq_insert_vtime_args::{DSQ_ID, ENQ_FLAGS, SIZE, SLICE, VTIME};
-        let args: [u8; SIZE as usize] = w.bytes(Ea(a[1])).unwrap_or_else(|| by_words(w, Ea(a[1])));
-        let word = |offset: u64| {
-            let bytes = args[offset as usize..].first_chunk().expect("all arguments are words");
-            u64::from_le_bytes(*bytes)
-        };
-        let id = DsqId(word(DSQ_ID));
-        u64::from(self.insert_for(w, c, a[0], id, word(SLICE), Some(word(VTIME)), word(ENQ_FLAGS))).into()
+        use dsq_insert_vtime_args::{DSQ_ID, ENQ_FLAGS, SLICE, VTIME};
+        const { assert!(DSQ_ID == 0 && SLICE == 8 && VTIME == 16 && ENQ_FLAGS == 24) };
+        let [id, slice_ns, vtime, enq_flags] = w.words(Ea(a[1]));
+        u64::from(self.insert_for(w, c, a[0], DsqId(id), slice_ns, Some(vtime), enq_flags)).into()
     }
 
     /// `scx_bpf_dsq_insert()`, and the older `scx_bpf_dsq_insert_vtime()`.
@@ -115,7 +111,7 @@ impl Kernel {
             None => w.put(slice_at, &slice_ns.to_le_bytes()),
             Some(vtime) => {
                 const { assert!(field::SCX_DSQ_VTIME == field::SCX_SLICE + 8) };
-                w.put(slice_at, &(u128::from(vtime) << 64 | u128::from(slice_ns)).to_le_bytes());
+                w.put_words(slice_at, [slice_ns, vtime]);
                 flags |= enq::DSQ_PRIQ;
             }
         }
@@ -336,15 +332,4 @@ impl Kernel {
     pub(super) fn node_arg(&self, node: u64) -> Option<NodeId> {
         u32::try_from(node as i32).ok().filter(|&n| n < self.machine.topology.nodes()).map(NodeId)
     }
-}
-
-/// The bytes at an address, with 0 for each word that can't be read.
-#[cold]
-#[inline(never)]
-fn by_words<W: World, const N: usize>(w: &W, at: Ea) -> [u8; N] {
-    let mut all = [0; N];
-    for (place, word) in all.chunks_exact_mut(8).enumerate() {
-        word.copy_from_slice(&w.bytes::<8>(at.offset(place as u64 * 8)).unwrap_or_default());
-    }
-    all
 }

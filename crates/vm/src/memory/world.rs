@@ -206,8 +206,13 @@ impl World for VmWorld {
     }
 
     #[inline(always)]
-    fn bytes<const N: usize>(&self, at: Ea) -> Option<[u8; N]> {
-        self.region.copied(at)
+    fn words_at_once<const N: usize>(&self, at: Ea) -> Option<[u64; N]> {
+        self.region.plain_words(at)
+    }
+
+    #[inline(always)]
+    fn put_words_at_once<const N: usize>(&mut self, at: Ea, words: [u64; N]) -> bool {
+        self.region.put_plain_words(at, words)
     }
 
     #[inline(always)]

@@ -42,19 +42,30 @@ impl Region {
         bytes.expect("the host's own objects are in the world")
     }
 
-    /// A copy of `N` bytes, or `None` if any of them is out of bounds.
+    /// Words that lie side by side, or `None` if they are not all plain.
     #[inline(always)]
-    pub(in crate::memory) fn copied<const N: usize>(&self, at: Ea) -> Option<[u8; N]> {
-        if !self.plain.holds_all(at, N as u64) {
-            return self.copied_anywhere(at);
+    pub(in crate::memory) fn plain_words<const N: usize>(&self, at: Ea) -> Option<[u64; N]> {
+        if !self.plain.holds_all(at, 8 * N as u64) {
+            return None;
         }
+        let start = at.0.wrapping_sub(BASE) as usize;
         // SAFETY: what is plain is in bounds, and so is all between two plain words; and as in `slice_at`.
-        Some(unsafe { *self.bytes.start().as_ptr().add(at.0.wrapping_sub(BASE) as usize).cast::<[u8; N]>() })
+        let words = unsafe { self.bytes.start().as_ptr().add(start).cast::<[u64; N]>().read_unaligned() };
+        Some(words.map(u64::from_le))
     }
 
-    #[inline(never)]
-    fn copied_anywhere<const N: usize>(&self, at: Ea) -> Option<[u8; N]> {
-        self.slice_anywhere(at, N as u64).and_then(|bytes| bytes.try_into().ok())
+    /// Writes words side by side; returns whether they are all plain. Otherwise none is written.
+    #[inline(always)]
+    pub(in crate::memory) fn put_plain_words<const N: usize>(&mut self, at: Ea, words: [u64; N]) -> bool {
+        let are_plain = self.plain.holds_all(at, 8 * N as u64);
+        if are_plain {
+            let start = at.0.wrapping_sub(BASE) as usize;
+            let place = self.bytes.start().as_ptr();
+            // SAFETY: what is plain is in bounds and writable, and so is all between two plain words; `self` is held
+            // exclusively.
+            unsafe { place.add(start).cast::<[u64; N]>().write_unaligned(words.map(u64::to_le)) };
+        }
+        are_plain
     }
 
     /// Requests the host's memory for bytes that are in bounds, and for the state of their line. Other addresses are
@@ -79,10 +90,10 @@ impl Region {
     #[inline(always)]
     pub(in crate::memory) fn put_known(&mut self, at: Ea, bytes: &[u8]) {
         let len = bytes.len() as u64;
-        if !self.plain.holds_all(at, len) {
+        if !self.plain.holds(at, len) {
             return self.put_known_anywhere(at, bytes);
         }
-        // SAFETY: what is plain is in bounds, and so is all between two plain words.
+        // SAFETY: what is plain is in bounds.
         unsafe { self.slice_mut_at(at.0.wrapping_sub(BASE), len) }.copy_from_slice(bytes);
     }
 
