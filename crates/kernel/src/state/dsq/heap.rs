@@ -4,7 +4,7 @@
 //! are more than half the range apart, this is not a total order: which task comes first is then arbitrary, but always
 //! the same.
 
-use crate::state::dsq::links::Links;
+use crate::state::dsq::links::{Links, Stay};
 use keel_abi::TaskId;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -93,16 +93,17 @@ impl Heap {
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, links: &mut Links, vtime: u64, seq: u32, task: TaskId) {
-        let (entry, place) = (Entry { vtime, seq, task }, self.entries.len());
+    pub(super) fn push(&mut self, links: &mut Links, vtime: u64, task: TaskId, stay: Stay) {
+        let (entry, place) = (Entry { vtime, seq: stay.seq, task }, self.entries.len());
+        let link = links.enter(task, stay);
         // The first one has no parent.
         let parent = self.entries.get(place.wrapping_sub(1) / 4);
         let stays = parent.is_none_or(|parent| !entry.key().before(parent.key()));
         if !stays || place == self.entries.capacity() {
             return self.push_rising(links, entry);
         }
+        link.prev_or_place = place as u32;
         self.entries.push(entry);
-        links.at_mut(task).prev_or_place = place as u32;
     }
 
     /// Like `push` for an entry that may come before its parent, or needs more memory.
@@ -134,12 +135,21 @@ impl Heap {
     }
 
     /// Removes the root.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn remove_first(&mut self, links: &mut Links) {
-        let last = self.entries.pop().expect("the heap has a root");
-        if !self.entries.is_empty() {
-            self.sink(links, 0, last);
+        if self.entries.len() > 2 {
+            return self.remove_first_of_many(links);
         }
+        self.entries.swap_remove(0);
+        if let Some(first) = self.entries.first() {
+            links.at_mut(first.task).prev_or_place = 0;
+        }
+    }
+
+    #[inline(never)]
+    fn remove_first_of_many(&mut self, links: &mut Links) {
+        let last = self.entries.pop().expect("the heap has a root");
+        self.sink(links, 0, last);
     }
 
     /// A key behind all others, for an insert with this number.
@@ -201,7 +211,7 @@ impl Heap {
         links.at_mut(entry.task).prev_or_place = place as u32;
     }
 
-    #[inline]
+    #[inline(always)]
     fn rise(&mut self, links: &mut Links, mut hole: usize, entry: Entry) {
         while hole > 0 {
             let parent = (hole - 1) / 4;

@@ -28,8 +28,8 @@ const FREE: Link = Link { queue: NOWHERE, seq: 0, prev_or_place: NOWHERE, next: 
 /// A task's stay in a queue, from its insert to its removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
-    queue: u32,
-    seq: u32,
+    pub(super) queue: u32,
+    pub(super) seq: u32,
 }
 
 /// Every task's record.
@@ -91,14 +91,16 @@ impl Links {
         was
     }
 
+    /// `task` begins a stay in a queue. Returns its record, to be filled. Panics if the task is in a queue.
     #[inline(always)]
-    pub(super) fn enter(&mut self, task: TaskId, queue: u32, seq: u32) {
+    pub(super) fn enter(&mut self, task: TaskId, stay: Stay) -> &mut Link {
         let link = self.at_mut(task);
         if link.queue != NOWHERE {
             is_queued(task);
         }
-        link.queue = queue;
-        link.seq = seq;
+        link.queue = stay.queue;
+        link.seq = stay.seq;
+        link
     }
 }
 
