@@ -28,7 +28,7 @@ impl Kernel {
 
     /// `direct_dispatch()`: inserts at once, unless the target is another CPU's local queue, whose lock can't be taken
     /// here: then the move is deferred.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn direct_dispatch<W: World>(
         &mut self,
         world: &mut W,

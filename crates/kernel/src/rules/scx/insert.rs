@@ -94,13 +94,25 @@ impl Kernel {
         enq_flags: u64,
     ) {
         match self.queues.is_user(queue) {
-            true => self.insert_own(world, c, queue, task, enq_flags),
+            true => self.insert_own_apart(world, c, queue, task, enq_flags),
             false => self.insert_built_in(world, c, queue, task, enq_flags),
         }
     }
 
-    /// Like `insert` for one of the scheduler's own queues.
     #[inline(never)]
+    fn insert_own_apart<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        queue: QueueId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        self.insert_own(world, c, queue, task, enq_flags);
+    }
+
+    /// Like `insert` for one of the scheduler's own queues. Inlined where most inserts are.
+    #[inline(always)]
     pub(crate) fn insert_own<W: World>(
         &mut self,
         world: &mut W,
@@ -123,7 +135,7 @@ impl Kernel {
         };
         let (id, len) = dsq.shown();
         match done {
-            Ok(()) => self.hold_own_queue(c, queue, work_ps),
+            Ok(()) => self.hold_own_queue(queue, work_ps),
             Err(_) => self.hold_queue_in_error(c, queue, work_ps, (false, done)),
         }
         self.tell(Class::PLACES, c, What::Queued { task, dsq: id, len });
@@ -265,8 +277,16 @@ impl Kernel {
         if self.scx.knows_immed {
             self.discount_immed(queue, task);
         }
+        if !waits || self.out.wants(Class::QUEUES) {
+            self.tell_left(rq, What::Unqueued { task, dsq, len }, waits);
+        }
+    }
+
+    /// Tells that a task has left a queue: few listen to that for a task that waits.
+    #[inline(never)]
+    fn tell_left(&mut self, rq: CpuId, left: What, waits: bool) {
         let class = if waits { Class::QUEUES } else { Class::PLACES };
-        self.tell(class, rq, What::Unqueued { task, dsq, len });
+        self.tell(class, rq, left);
     }
 
     #[inline(never)]
