@@ -500,15 +500,22 @@ mod tests {
         let costs = LineCosts { llc_ps: 20_300, memory_ps: 70_000, ..LineCosts::default() };
         let mut apart = KernelLines::new(&Topology::regular(1, 1, 4, 1), costs);
         let mut at_once = apart.clone();
+        let mut quick = apart.clone();
         for (cpu, at_ps) in [(0, 0), (1, 10_900), (2, 20_000), (2, 30_000), (0, 900_000), (1, 901_999)] {
             let moment = |more_ps: u64| Instant::from_ns((at_ps + more_ps) / 1000);
             let by = apart.transfers().holder(CpuId(cpu));
             let read_ps = apart.read_idle_ps(IdleMask::Cpus, 0, &by, moment(0));
             let both_ps = read_ps + apart.write_idle_ps(IdleMask::Cpus, 0, &by, moment(read_ps));
             assert_eq!(at_once.read_and_write_idle_ps(&by, moment), both_ps, "{cpu} at {at_ps}");
+            let clock = Instant::from_ns(at_ps / 1000);
+            let quick_ps = quick.read_and_write_idle_at_once_ps(&by, (clock, at_ps % 1000));
+            let quick_ps = quick_ps.unwrap_or_else(|| quick.read_and_write_idle_ps(&by, moment));
+            assert_eq!(quick_ps, both_ps, "{cpu} at {at_ps}");
         }
-        assert_eq!(at_once.uses(), apart.uses());
-        assert_eq!(at_once.idle_uses().next(), apart.idle_uses().next());
+        for lines in [at_once, quick] {
+            assert_eq!(lines.uses(), apart.uses());
+            assert_eq!(lines.idle_uses().next(), apart.idle_uses().next());
+        }
     }
 
     #[test]
