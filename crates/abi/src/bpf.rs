@@ -252,6 +252,27 @@ pub trait World: 'static {
         self.slice(at, N as u64).and_then(|s| s.try_into().ok())
     }
 
+    /// Returns `N` 64-bit words that lie side by side if a quick look shows that all are in the world.
+    #[inline]
+    fn words_at_once<const N: usize>(&self, _at: Ea) -> Option<[u64; N]>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// Returns `N` 64-bit words that lie side by side, with 0 for each that is outside the world.
+    #[inline(always)]
+    fn words<const N: usize>(&self, at: Ea) -> [u64; N]
+    where
+        Self: Sized,
+    {
+        match self.words_at_once(at) {
+            Some(words) => words,
+            None => one_by_one(self, at),
+        }
+    }
+
     /// Returns the 64-bit word at an address of the host's own. Panics if that is outside the world.
     #[inline]
     fn u64_at(&self, at: Ea) -> u64
@@ -270,6 +291,26 @@ pub trait World: 'static {
         u32::from_le_bytes(self.bytes(at).expect("the host's own objects are in the world"))
     }
 
+    /// Writes 64-bit words side by side if a quick look shows that all are in the world; returns whether it does.
+    #[inline]
+    fn put_words_at_once<const N: usize>(&mut self, _at: Ea, _words: [u64; N]) -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
+    /// Writes 64-bit words side by side at an address of the host's own. Panics if that is outside the world.
+    #[inline(always)]
+    fn put_words<const N: usize>(&mut self, at: Ea, words: [u64; N])
+    where
+        Self: Sized,
+    {
+        if !self.put_words_at_once(at, words) {
+            put_one_by_one(self, at, words);
+        }
+    }
+
     /// Writes bytes at an address of the host's own. Panics if that is outside the world.
     #[inline]
     fn put(&mut self, at: Ea, bytes: &[u8])
@@ -279,6 +320,20 @@ pub trait World: 'static {
         self.slice_mut(at, bytes.len() as u64)
             .expect("the host's own objects are in the world")
             .copy_from_slice(bytes);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn one_by_one<W: World, const N: usize>(world: &W, at: Ea) -> [u64; N] {
+    std::array::from_fn(|i| world.bytes(at.offset(8 * i as u64)).map_or(0, u64::from_le_bytes))
+}
+
+#[cold]
+#[inline(never)]
+fn put_one_by_one<W: World, const N: usize>(world: &mut W, at: Ea, words: [u64; N]) {
+    for (i, word) in words.into_iter().enumerate() {
+        world.put(at.offset(8 * i as u64), &word.to_le_bytes());
     }
 }
 

@@ -293,9 +293,10 @@ impl Transfers {
         (self.read_by_ps(line, by), self.write_by_ps(line, by))
     }
 
-    /// The price of each of both. Nothing, and the line stays as it is, if it is not in the table.
+    /// Like `read_and_write_ps` for a line that costs the same twice: from the CPU that wrote it last. `None`, and the
+    /// line stays as it is, if that price is not in the table.
     #[inline(always)]
-    fn shared_and_taken_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
+    pub fn shared_and_taken_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
         if by.reads(line) {
             return None;
         }
@@ -396,7 +397,7 @@ impl Holder {
 
     /// Returns whether it may write the line as it is. If so, it has written it.
     #[inline]
-    const fn writes(&self, line: &mut Line) -> bool {
+    pub const fn writes(&self, line: &mut Line) -> bool {
         let is_alone = line.sharers == self.key.alone;
         if is_alone {
             line.writer = self.cpu.0 as u16;
@@ -462,6 +463,19 @@ impl InTransit {
         let price_ps = waits.as_ns() * 1000 + transfer_ps;
         self.arrives = now + Span::from_ns(whole_ns(price_ps));
         (price_ps, waits)
+    }
+
+    /// Returns whether the line has reached every CPU that has requested it.
+    #[inline]
+    pub fn has_arrived(&self, now: Instant) -> bool {
+        self.arrives <= now
+    }
+
+    /// Like [`InTransit::wait_ps`] for a line that has arrived.
+    #[inline]
+    pub fn take_arrived(&mut self, transfer_ps: u64, now: Instant) {
+        debug_assert!(self.has_arrived(now), "a CPU waits for a line on its way");
+        self.arrives = Instant::from_ns(now.as_ns() + whole_ns(transfer_ps));
     }
 
     /// Returns how many picoseconds it takes until the line has reached every CPU that has requested it.

@@ -1,6 +1,7 @@
 //! The kfuncs on CPUs: choosing idle ones, kicks, masks, nodes, frequency.
 
 use crate::kfuncs::Served;
+use crate::rules::scx::select_cpu_dfl::AtOnce;
 use crate::state::bpf::functions::F;
 use crate::state::kernel::Kernel;
 use crate::state::layout::select_cpu_and_args;
@@ -63,9 +64,15 @@ impl Kernel {
         let cpu = cpu as i32;
         let found = u32::try_from(cpu).ok().filter(|&n| (n as usize) < self.cpus.len()).map(CpuId);
         if found.is_none() {
-            self.error(c, format!("invalid CPU {cpu}"));
+            self.refuse_cpu(c, cpu);
         }
         found
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_cpu(&mut self, c: CpuId, cpu: i32) {
+        self.error(c, format!("invalid CPU {cpu}"));
     }
 
     pub(super) fn kick_cpu(&mut self, c: CpuId, cpu: u64, flags: u64) -> u64 {
@@ -101,11 +108,18 @@ impl Kernel {
     }
 
     /// Idle tracking must be on (`check_builtin_idle_enabled()`).
+    #[inline(always)]
     pub(super) fn check_tracking(&mut self, c: CpuId) -> bool {
         if !self.scx.tracks_idle {
-            self.error(c, "built-in idle tracking is disabled".into());
+            self.refuse_untracked(c);
         }
         self.scx.tracks_idle
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_untracked(&mut self, c: CpuId) {
+        self.error(c, "built-in idle tracking is disabled".into());
     }
 
     pub(super) fn select_dfl<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
@@ -132,12 +146,15 @@ impl Kernel {
         if !self.check_tracking(c) {
             return None;
         }
-        if self.finds_no_idle(c, task, (prev, true), flags) {
-            return None;
+        match self.choose_at_once(task, (prev, true), flags) {
+            AtOnce::ClaimedPrev => Some(prev),
+            AtOnce::NoneIdle => None,
+            AtOnce::Unclear => {
+                let chosen = self.select_among_idle(w, c, task, prev, flags, (None, 0));
+                self.mirror_idle(w);
+                chosen
+            }
         }
-        let chosen = self.select_cpu_dfl(w, c, task, prev, flags);
-        self.mirror_idle(w);
-        chosen
     }
 
     fn select_and<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {

@@ -17,6 +17,7 @@ impl Kernel {
         }
         if self.scx.idle_masks.is_none() {
             self.scx.idle_masks = self.new_masks(w);
+            self.idle.show();
             self.mirror_idle(w);
         }
         self.scx.idle_masks.unwrap_or_default()
@@ -31,6 +32,7 @@ impl Kernel {
         }
         let Some((cpus, cores)) = self.new_masks(w) else { return (Ea::NULL, Ea::NULL) };
         self.scx.node_idle_masks.push((node, cpus, cores));
+        self.idle.show();
         self.mirror_idle(w);
         (cpus, cores)
     }

@@ -63,13 +63,10 @@ impl Kernel {
 
     #[inline(never)]
     pub(super) fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
-        // Word by word: most words take one comparison to find.
-        let word = |offset| w.bytes::<8>(Ea(a[1]).offset(offset)).map_or(0, u64::from_le_bytes);
-        let id = DsqId(word(dsq_insert_vtime_args::DSQ_ID));
-        let slice = word(dsq_insert_vtime_args::SLICE);
-        let vtime = word(dsq_insert_vtime_args::VTIME);
-        let flags = word(dsq_insert_vtime_args::ENQ_FLAGS);
-        u64::from(self.insert_for(w, c, a[0], id, slice, Some(vtime), flags)).into()
+        use dsq_insert_vtime_args::{DSQ_ID, ENQ_FLAGS, SLICE, VTIME};
+        const { assert!(DSQ_ID == 0 && SLICE == 8 && VTIME == 16 && ENQ_FLAGS == 24) };
+        let [id, slice_ns, vtime, enq_flags] = w.words(Ea(a[1]));
+        u64::from(self.insert_for(w, c, a[0], DsqId(id), slice_ns, Some(vtime), enq_flags)).into()
     }
 
     /// `scx_bpf_dsq_insert()`, and the older `scx_bpf_dsq_insert_vtime()`.
@@ -103,22 +100,20 @@ impl Kernel {
         enq_flags: u64,
     ) -> bool {
         let ea = Ea(ea);
-        let Some(task) = self.task_at(ea) else {
-            self.error(c, "called with NULL task".into());
-            return false;
-        };
         const INTERNAL: u64 = enq::CLEAR_OPSS | enq::DSQ_PRIQ;
-        if enq_flags & INTERNAL != 0 {
-            self.error(c, format!("invalid enq_flags 0x{enq_flags:x}"));
-            return false;
-        }
+        let (Some(task), true) = (self.task_at(ea), enq_flags & INTERNAL == 0) else {
+            return self.refuse_insert(c, ea, enq_flags);
+        };
         let Some(mut flags) = self.vet_enq_flags(c, id, enq_flags) else { return false };
         let slice_at = ea.offset(field::SCX_SLICE);
         let slice_ns = if slice_ns != 0 { slice_ns } else { w.u64_at(slice_at).max(1) };
-        w.put(slice_at, &slice_ns.to_le_bytes());
-        if let Some(vtime) = vtime {
-            w.put(ea.offset(field::SCX_DSQ_VTIME), &vtime.to_le_bytes());
-            flags |= enq::DSQ_PRIQ;
+        match vtime {
+            None => w.put(slice_at, &slice_ns.to_le_bytes()),
+            Some(vtime) => {
+                const { assert!(field::SCX_DSQ_VTIME == field::SCX_SLICE + 8) };
+                w.put_words(slice_at, [slice_ns, vtime]);
+                flags |= enq::DSQ_PRIQ;
+            }
         }
         match self.callback_op() {
             Op::Dispatch => self.buffer_insert(c, task, id, flags),
@@ -126,14 +121,31 @@ impl Kernel {
         }
     }
 
+    /// An insert of what is no task, or with flags that only the kernel itself sets.
+    #[cold]
+    #[inline(never)]
+    fn refuse_insert(&mut self, c: CpuId, ea: Ea, enq_flags: u64) -> bool {
+        let why = match self.task_at(ea) {
+            None => "called with NULL task".into(),
+            Some(_) => format!("invalid enq_flags 0x{enq_flags:x}"),
+        };
+        self.error(c, why);
+        false
+    }
+
     /// `SCX_ENQ_IMMED` is only valid for a local queue; `SCX_OPS_ALWAYS_ENQ_IMMED` implies it for every insert there
     /// (`scx_vet_enq_flags()`).
-    #[inline]
+    #[inline(always)]
     fn vet_enq_flags(&mut self, c: CpuId, id: DsqId, enq_flags: u64) -> Option<u64> {
         let always = self.scx.flags & ops_flags::ALWAYS_ENQ_IMMED != 0;
         if enq_flags & enq::IMMED == 0 && !always {
             return Some(enq_flags);
         }
+        self.vet_immed(c, id, enq_flags)
+    }
+
+    #[inline(never)]
+    fn vet_immed(&mut self, c: CpuId, id: DsqId, enq_flags: u64) -> Option<u64> {
         let is_local = id == dsq::LOCAL || id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON;
         if enq_flags & enq::IMMED != 0 && !is_local {
             self.error(c, format!("SCX_ENQ_IMMED on a non-local DSQ 0x{:x}", id.0));
@@ -176,6 +188,7 @@ impl Kernel {
         self.error(c, message);
     }
 
+    #[inline(never)]
     fn buffer_insert(&mut self, c: CpuId, task: TaskId, dsq: DsqId, enq_flags: u64) -> bool {
         if self.cpus.this_cpu.dispatch.inserts.len() as u32 >= self.scx.max_batch {
             self.error(c, "dispatch buffer overflow".into());
@@ -205,7 +218,7 @@ impl Kernel {
             return Served::Later(SPIN_NS);
         }
         let Some(queue) = self.queues.table.find(id) else {
-            self.error(c, format!("invalid DSQ ID 0x{:016x}", id.0));
+            self.refuse_queue(c, id);
             return 0.into();
         };
         let moved = self.consume(w, c, queue, enq_flags);
@@ -213,6 +226,12 @@ impl Kernel {
             self.this_cpu().dispatch.dispatched += 1;
         }
         u64::from(moved).into()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_queue(&mut self, c: CpuId, id: DsqId) {
+        self.error(c, format!("invalid DSQ ID 0x{:016x}", id.0));
     }
 
     /// `scx_dsq_move()`: moves only a task that was in the queue when the iteration began and still is.

@@ -8,7 +8,8 @@ use crate::kfuncs::Served;
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::clocks::Sync;
-use keel_abi::{CpuId, Span};
+use keel_abi::lines::whole_ns;
+use keel_abi::{CpuId, Instant, Span};
 use keel_trace::Lock;
 
 impl Kernel {
@@ -18,24 +19,34 @@ impl Kernel {
             return refused("bpf_spin_lock() is called with a lock already held");
         }
         let line_ps = w.touch_lock_ps(lock, c);
+        let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
+        let since = Instant::from_ns(at.as_ns() + took_ns);
+        if !self.spins.at(lock).takes_free(at, c, since) {
+            return self.wait_for_spin(c, lock, (at, line_ps));
+        }
+        self.has_taken_spin(c, lock, took_ns)
+    }
+
+    /// Takes a lock that was not free at the moment `at`. Its line cost `line_ps`.
+    #[inline(never)]
+    fn wait_for_spin(&mut self, c: CpuId, lock: Ea, (at, line_ps): (Instant, u64)) -> Served {
         let Some(taken) = self.spins.at(lock).acquire(at, c, &self.machine.costs, line_ps) else {
             return refused("bpf_spin_lock() of a lock that an earlier callback still holds");
         };
         if taken.waited > Span::ZERO {
-            self.waited_for_spin(c, lock, taken.waited);
+            self.waited_for(c, Lock::Bpf(lock.0), taken.waited);
         }
+        self.has_taken_spin(c, lock, taken.at.since(at).as_ns())
+    }
+
+    #[inline(always)]
+    fn has_taken_spin(&mut self, c: CpuId, lock: Ea, took_ns: u64) -> Served {
         if self.waits.is_some() || self.clocks.is_some() {
             self.note_spin(c, lock);
         }
-        self.charge_ns(c, taken.at.since(at).as_ns());
+        self.charge_ns(c, took_ns);
         self.this_cpu().takes_spin(lock);
         0.into()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn waited_for_spin(&mut self, c: CpuId, lock: Ea, waited: Span) {
-        self.waited_for(c, Lock::Bpf(lock.0), waited);
     }
 
     #[cold]
@@ -49,8 +60,13 @@ impl Kernel {
         if self.spin_held() != Some(lock) {
             return refused("bpf_spin_unlock() of a lock that is not held");
         }
-        let line_ps = w.touch_lock_ps(lock, c);
-        self.charge_ps(c, line_ps);
+        // Nothing has run on another CPU since it took the lock, so it still has the line, unless it evicted that itself.
+        if self.lines.transfers().is_crowded() {
+            let line_ps = w.touch_lock_ps(lock, c);
+            self.charge_ps(c, line_ps);
+        } else {
+            debug_assert_eq!(w.touch_lock_ps(lock, c), 0, "nobody takes its line away");
+        }
         let at = self.moment();
         self.spins.release(lock, at);
         self.sync_released(c, Sync::Spin(lock.0));

@@ -59,8 +59,9 @@ impl Kernel {
 }
 
 impl Tasks {
+    /// Returns whether requests for memory pay off.
     #[inline]
-    fn are_many(&self) -> bool {
+    pub(crate) fn are_many(&self) -> bool {
         self.len() >= MANY_TASKS
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::state::cost::lock::LockUse;
 use crate::state::cost::{Costs, KernelLines};
+use crate::state::cpu::Cpu;
 use crate::state::kernel::Kernel;
 use keel_abi::clocks::Sync;
 use keel_abi::lines::Holder;
@@ -173,18 +174,23 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn hold_rq(&mut self, c: CpuId, rq: CpuId, work_ps: u64) {
         let (me, other) = self.cpus.this_and(rq);
-        if !other.lock.is_free(me.clock) && self.has_or_awaits_rq(c, rq) {
+        if !other.lock.is_free(me.clock) {
+            return self.hold_busy_rq(c, rq, work_ps);
+        }
+        pass_rq((me, other), &self.machine.costs, &mut self.lines, rq, work_ps);
+        if self.clocks.is_some() {
+            self.note_rq_passed(c, rq);
+        }
+    }
+
+    /// Like `hold_rq` for a lock that is not free yet.
+    #[cold]
+    #[inline(never)]
+    fn hold_busy_rq(&mut self, c: CpuId, rq: CpuId, work_ps: u64) {
+        if self.has_or_awaits_rq(c, rq) {
             return self.work_under_own_lock(c, rq, work_ps);
         }
-        let (me, other) = self.cpus.this_and(rq);
-        me.spent_ps += lock_ps(&self.machine.costs, &mut self.lines, rq, &me.holder);
-        let since = me.moment();
-        me.spent_ps += work_ps;
-        let at = me.moment();
-        let lock = &mut other.lock;
-        lock.free_at = lock.free_at.max(at);
-        lock.uses.taken += 1;
-        lock.uses.held.accumulate(at.since(since));
+        pass_rq(self.cpus.this_and(rq), &self.machine.costs, &mut self.lines, rq, work_ps);
         if self.clocks.is_some() {
             self.note_rq_passed(c, rq);
         }
@@ -192,8 +198,6 @@ impl Kernel {
 
     /// Returns whether `c` itself has the lock of `rq`. If not, waits for it. If the holder is suspended, its release time
     /// is not known: then the wait lasts until the moment that the holder has reached, the shortest it can be.
-    #[cold]
-    #[inline(never)]
     fn has_or_awaits_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
         let lock = &self.cpus[rq].lock;
         let free_at = match lock.holder {
@@ -206,8 +210,6 @@ impl Kernel {
     }
 
     /// Does what costs `work_ps` under the lock of `rq`, which `c` has and keeps.
-    #[cold]
-    #[inline(never)]
     fn work_under_own_lock(&mut self, c: CpuId, rq: CpuId, work_ps: u64) {
         self.charge_ps(c, work_ps);
         let at = self.moment();
@@ -280,6 +282,25 @@ impl Kernel {
         self.sync_acquired(next, Sync::Runqueue(rq));
         self.waited_for_rq(next, rq, waited, others + 1);
     }
+}
+
+/// `me` takes the lock of another CPU's runqueue, does what costs `work_ps`, and releases the lock.
+#[inline(always)]
+fn pass_rq(
+    (me, other): (&mut Cpu, &mut Cpu),
+    costs: &Costs,
+    lines: &mut KernelLines,
+    rq: CpuId,
+    work_ps: u64,
+) {
+    me.spent_ps += lock_ps(costs, lines, rq, &me.holder);
+    let since = me.moment();
+    me.spent_ps += work_ps;
+    let at = me.moment();
+    let lock = &mut other.lock;
+    lock.free_at = lock.free_at.max(at);
+    lock.uses.taken += 1;
+    lock.uses.held.accumulate(at.since(since));
 }
 
 /// What it costs `by` to take the free lock of `rq`, with its line.

@@ -206,6 +206,16 @@ impl World for VmWorld {
     }
 
     #[inline(always)]
+    fn words_at_once<const N: usize>(&self, at: Ea) -> Option<[u64; N]> {
+        self.region.plain_words(at)
+    }
+
+    #[inline(always)]
+    fn put_words_at_once<const N: usize>(&mut self, at: Ea, words: [u64; N]) -> bool {
+        self.region.put_plain_words(at, words)
+    }
+
+    #[inline(always)]
     fn u64_at(&self, at: Ea) -> u64 {
         u64::from_le_bytes(self.region.known(at))
     }

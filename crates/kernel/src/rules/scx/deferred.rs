@@ -47,41 +47,59 @@ impl Kernel {
         task: TaskId,
         enq_flags: u64,
     ) {
-        let from = self.tasks[task].cpu;
-        if from != target {
-            if let Err(why) = self.check_move(task, target) {
-                match why {
-                    Some(message) => self.error(c, message),
-                    None => self.scx.events.count(ScxEvent::DispatchLocalDsqOffline),
-                }
-                let queue = self.queues.global(self.machine.topology.place(from).node);
-                return self.insert(world, c, queue, task, enq_flags | enq::CLEAR_OPSS);
-            }
-            self.move_task(world, c, task, target);
+        if self.tasks[task].cpu != target {
+            return self.insert_elsewhere(world, c, target, task, enq_flags);
         }
+        self.insert_local(world, c, target, task, enq_flags | enq::CLEAR_OPSS);
+    }
+
+    /// Like `insert_at` for a task of another runqueue.
+    #[inline(never)]
+    fn insert_elsewhere<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        target: CpuId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        if let Err(why) = self.check_move(task, target) {
+            match why {
+                Some(message) => self.error(c, message),
+                None => self.scx.events.count(ScxEvent::DispatchLocalDsqOffline),
+            }
+            let queue = self.queues.global(self.machine.topology.place(self.tasks[task].cpu).node);
+            return self.insert(world, c, queue, task, enq_flags | enq::CLEAR_OPSS);
+        }
+        self.move_task(world, c, task, target);
         self.insert_local(world, c, target, task, enq_flags | enq::CLEAR_OPSS);
     }
 
     /// Checks that `task` may go to `target`'s runqueue (`task_can_run_on_remote_rq()`). `Err(Some(message))` is an error
     /// of the scheduler, `Err(None)` a CPU that is offline.
+    #[inline]
     fn check_move(&self, task: TaskId, target: CpuId) -> Result<(), Option<String>> {
         let t = &self.tasks[task];
+        if t.migration_disabled == 0 && t.allows(target) {
+            return if self.cpus[target].online { Ok(()) } else { Err(None) };
+        }
+        Err(Some(self.why_not_to(task, target)))
+    }
+
+    /// Why a task may not move to a CPU.
+    #[cold]
+    #[inline(never)]
+    fn why_not_to(&self, task: TaskId, target: CpuId) -> String {
+        let t = &self.tasks[task];
         if t.migration_disabled > 0 {
-            return Err(Some(format!(
+            return format!(
                 "SCX_DSQ_LOCAL[_ON] cannot move migration disabled {} from CPU {} to {}",
                 self.name_of(task),
                 t.cpu.0,
                 target.0
-            )));
+            );
         }
-        if !t.allows(target) {
-            return Err(Some(format!(
-                "SCX_DSQ_LOCAL[_ON] target CPU {} not allowed for {}",
-                target.0,
-                self.name_of(task)
-            )));
-        }
-        if self.cpus[target].online { Ok(()) } else { Err(None) }
+        format!("SCX_DSQ_LOCAL[_ON] target CPU {} not allowed for {}", target.0, self.name_of(task))
     }
 
     /// Moves a task to another runqueue. `ops.quiescent` and `ops.runnable` are not called: the task stays runnable.

@@ -28,6 +28,7 @@ impl Kernel {
 
     /// `direct_dispatch()`: inserts at once, unless the target is another CPU's local queue, whose lock can't be taken
     /// here: then the move is deferred.
+    #[inline(never)]
     pub(crate) fn direct_dispatch<W: World>(
         &mut self,
         world: &mut W,
@@ -35,24 +36,40 @@ impl Kernel {
         task: TaskId,
         enq_flags: u64,
     ) {
-        let t = &self.tasks[task];
-        let (rq, direct) = (t.cpu, t.direct.expect("a direct dispatch was decided on"));
+        let direct = self.tasks[task].direct.expect("a direct dispatch was decided on");
         let flags = direct.enq_flags | enq_flags;
-        match self.local_target(direct.dsq, rq) {
+        // Small numbers are the scheduler's own queues, and most queues have one.
+        match self.queues.table.find_small(direct.dsq) {
+            Some(queue) => self.insert_own(world, c, queue, task, flags | enq::CLEAR_OPSS),
+            None => self.direct_dispatch_anywhere(world, c, task, (direct.dsq, flags)),
+        }
+    }
+
+    /// Like `direct_dispatch` for a queue of any kind.
+    #[inline(never)]
+    fn direct_dispatch_anywhere<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        task: TaskId,
+        (dsq, flags): (DsqId, u64),
+    ) {
+        let rq = self.tasks[task].cpu;
+        match self.local_target(dsq, rq) {
             Some(target) if target == rq => self.insert_local(world, c, rq, task, flags | enq::CLEAR_OPSS),
             Some(_) => {
                 let t = self.task(task);
                 t.ops_state = OpsState::None;
                 t.deferred = true;
-                t.direct = Some(Direct { dsq: direct.dsq, enq_flags: flags });
+                t.direct = Some(Direct { dsq, enq_flags: flags });
                 self.cpu(rq).deferred.push_back(task);
             }
             None => {
-                let queue = match self.queues.table.find(direct.dsq) {
+                let queue = match self.queues.table.find(dsq) {
                     Some(queue) => queue,
                     None => {
                         let by = self.cpu(c).direct_by.filter(|(of, _)| *of == task).map(|(_, by)| by);
-                        self.find_queue(c, direct.dsq, task, by)
+                        self.find_queue(c, dsq, task, by)
                     }
                 };
                 self.insert(world, c, queue, task, flags | enq::CLEAR_OPSS);

@@ -14,7 +14,15 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn consume_global<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
         let queue = self.queues.global(self.machine.topology.place(c).node);
-        self.consume(world, c, queue, 0)
+        match self.queues.table.queue(queue).first() {
+            Some(first) => self.consume_from_global(world, c, (queue, first)),
+            None => self.consume_nothing(queue),
+        }
+    }
+
+    #[inline(never)]
+    fn consume_from_global<W: World>(&mut self, world: &mut W, c: CpuId, from: (QueueId, TaskId)) -> bool {
+        self.consume_from(world, c, from, 0)
     }
 
     /// Moves the first task of `queue` that may run on `c` to its local queue; tasks that may not are passed over. First
@@ -29,16 +37,19 @@ impl Kernel {
     ) -> bool {
         match self.queues.table.queue(queue).first() {
             Some(first) => self.consume_from(world, c, (queue, first), enq_flags),
-            None => {
-                let look_ps = self.lines.read_queue_ps(queue, self.cpus.holder());
-                self.charge_ps(c, look_ps);
-                false
-            }
+            None => self.consume_nothing(queue),
         }
     }
 
+    /// Like `consume` for an empty queue.
+    #[inline(always)]
+    fn consume_nothing(&mut self, queue: QueueId) -> bool {
+        self.cpus.this_cpu.spent_ps += self.lines.read_queue_ps(queue, &self.cpus.this_cpu.holder);
+        false
+    }
+
     /// Like `consume` for a queue that has a first task.
-    #[inline(never)]
+    #[inline(always)]
     fn consume_from<W: World>(
         &mut self,
         world: &mut W,
@@ -56,10 +67,12 @@ impl Kernel {
         let (from, waits) = (t.cpu, !t.on_cpu);
         t.queue = None;
         let (work_ps, shown) = self.unlink_first_ps(queue, task);
-        if let Some(next) = self.queues.table.queue(queue).first() {
+        if self.tasks.are_many()
+            && let Some(next) = self.queues.table.queue(queue).first()
+        {
             self.fetch_task(world, next);
         }
-        self.pass_queue_lock(c, queue, (lock_ps, work_ps));
+        self.pass_queue_lock(queue, (lock_ps, work_ps));
         self.note_left((queue, shown), (task, waits), from);
         self.pull(world, c, (task, from), enq_flags);
         true

@@ -58,8 +58,10 @@ impl Kernel {
         if let Some(beside) = if at_head { dsq.first_of_list() } else { dsq.last() } {
             ps += self.lines.write_task_ps(beside, self.cpus.holder());
         }
-        let done = if at_head { dsq.push_head(links, task) } else { dsq.push_tail(links, task) };
-        debug_assert_eq!(done, Ok(()), "a local queue is never ordered by vtime");
+        match at_head {
+            true => dsq.push_head_of_list(links, task),
+            false => dsq.push_tail_of_list(links, task),
+        }
         let queued = What::Queued { task, dsq: dsq.id(), len: dsq.len() };
         self.charge_ps(c, ps);
         self.tell(Class::PLACES, c, queued);
@@ -92,14 +94,26 @@ impl Kernel {
         enq_flags: u64,
     ) {
         match self.queues.is_user(queue) {
-            true => self.insert_own(world, c, queue, task, enq_flags),
+            true => self.insert_own_apart(world, c, queue, task, enq_flags),
             false => self.insert_built_in(world, c, queue, task, enq_flags),
         }
     }
 
-    /// Like `insert` for one of the scheduler's own queues.
     #[inline(never)]
-    fn insert_own<W: World>(
+    fn insert_own_apart<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        queue: QueueId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        self.insert_own(world, c, queue, task, enq_flags);
+    }
+
+    /// Like `insert` for one of the scheduler's own queues. Inlined where most inserts are.
+    #[inline(always)]
+    pub(crate) fn insert_own<W: World>(
         &mut self,
         world: &mut W,
         c: CpuId,
@@ -121,7 +135,7 @@ impl Kernel {
         };
         let (id, len) = dsq.shown();
         match done {
-            Ok(()) => self.hold_own_queue(c, queue, work_ps),
+            Ok(()) => self.hold_own_queue(queue, work_ps),
             Err(_) => self.hold_queue_in_error(c, queue, work_ps, (false, done)),
         }
         self.tell(Class::PLACES, c, What::Queued { task, dsq: id, len });
@@ -190,7 +204,7 @@ impl Kernel {
     }
 
     /// `local_dsq_post_enq()`: the task that runs there may have to yield.
-    #[inline]
+    #[inline(always)]
     fn after_local_insert<W: World>(
         &mut self,
         world: &mut W,
@@ -204,10 +218,18 @@ impl Kernel {
         if cpu.in_balance {
             return;
         }
-        let curr = cpu.curr;
-        if curr.is_idle() {
+        if cpu.curr.is_idle() {
             self.resched(c, rq);
-        } else if enq_flags & enq::PREEMPT != 0 && curr != task && self.tasks[curr].class == SchedClass::Ext {
+        } else if enq_flags & enq::PREEMPT != 0 {
+            self.preempt_for(world, c, rq, task);
+        }
+    }
+
+    /// A task with `SCX_ENQ_PREEMPT` ends the slice of the task that runs on `rq`.
+    #[inline(never)]
+    fn preempt_for<W: World>(&mut self, world: &mut W, c: CpuId, rq: CpuId, task: TaskId) {
+        let curr = self.cpus[rq].curr;
+        if curr != task && self.tasks[curr].class == SchedClass::Ext {
             self.set_slice(world, curr, 0);
             self.resched(c, rq);
         }
@@ -255,8 +277,16 @@ impl Kernel {
         if self.scx.knows_immed {
             self.discount_immed(queue, task);
         }
+        if !waits || self.out.wants(Class::QUEUES) {
+            self.tell_left(rq, What::Unqueued { task, dsq, len }, waits);
+        }
+    }
+
+    /// Tells that a task has left a queue: few listen to that for a task that waits.
+    #[inline(never)]
+    fn tell_left(&mut self, rq: CpuId, left: What, waits: bool) {
         let class = if waits { Class::QUEUES } else { Class::PLACES };
-        self.tell(class, rq, What::Unqueued { task, dsq, len });
+        self.tell(class, rq, left);
     }
 
     #[inline(never)]

@@ -38,20 +38,20 @@ impl Kernel {
     pub(crate) fn hold_queue_at_hand(&mut self, c: CpuId, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
         match self.queues.kind(queue) {
             QueueKind::Local(_) => self.charge_ps(c, line_ps + work_ps),
-            QueueKind::Global | QueueKind::User => self.pass_queue_lock(c, queue, (line_ps, work_ps)),
+            QueueKind::Global | QueueKind::User => self.pass_queue_lock(queue, (line_ps, work_ps)),
         }
     }
 
     /// [`Kernel::hold_queue`] for a queue that has its own lock.
     #[inline(always)]
-    pub(crate) fn hold_own_queue(&mut self, c: CpuId, queue: QueueId, work_ps: u64) {
+    pub(crate) fn hold_own_queue(&mut self, queue: QueueId, work_ps: u64) {
         let line_ps = self.lines.write_queue_ps(queue, self.cpus.holder());
-        self.pass_queue_lock(c, queue, (line_ps, work_ps));
+        self.pass_queue_lock(queue, (line_ps, work_ps));
     }
 
     /// Like `hold_own_queue` after the queue's line was taken, which cost `line_ps`.
-    #[inline(always)]
-    pub(crate) fn pass_queue_lock(&mut self, c: CpuId, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
+    #[inline(never)]
+    pub(crate) fn pass_queue_lock(&mut self, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
         let now = self.moment();
         if let Some(lock) = self.queue_locks.get_mut(queue.index())
             && lock.is_free(now)
@@ -64,6 +64,13 @@ impl Kernel {
             lock.pass(Instant::from_ns(now.as_ns() + took_ns), cpu.moment());
             return;
         }
+        self.await_queue_lock(queue, (line_ps, work_ps));
+    }
+
+    /// Like `pass_queue_lock` for a lock that may be taken, or whose use is noted.
+    #[inline(never)]
+    fn await_queue_lock(&mut self, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
+        let c = self.cpus.this_id();
         self.take_queue_lock(c, queue, line_ps);
         self.charge_ps(c, work_ps);
         self.unlock_queue(queue);
@@ -144,10 +151,11 @@ impl Kernel {
     /// own note of its queue. Also returns what the queue shows then.
     #[inline(always)]
     pub(crate) fn unlink_first_ps(&mut self, queue: QueueId, first: TaskId) -> (u64, (DsqId, u32)) {
-        let mut ps = self.lines.read_and_write_task_ps(first, self.cpus.holder());
+        let by = self.cpus.holder();
         let (dsq, links) = self.queues.table.queue_mut(queue);
+        let mut ps = self.lines.read_and_write_task_ps(first, by);
         if let Some(behind) = dsq.neighbour_of_first(links, first) {
-            ps += self.lines.write_task_ps(behind, self.cpus.holder());
+            ps += self.lines.write_task_ps(behind, by);
         }
         dsq.take_first(links, first);
         (ps, dsq.shown())

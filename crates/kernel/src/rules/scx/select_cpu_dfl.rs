@@ -14,6 +14,16 @@ use keel_abi::lines::LINE_BYTES;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 
+/// What [`Kernel::choose_at_once`] knows without a search.
+pub(crate) enum AtOnce {
+    /// The task's last CPU was idle, and is claimed.
+    ClaimedPrev,
+    /// No CPU is idle.
+    NoneIdle,
+    /// It takes a search to know. Nothing was done.
+    Unclear,
+}
+
 impl Kernel {
     /// Marks `c` idle or busy, if the kernel keeps track (`update_builtin_idle()`).
     #[inline]
@@ -21,6 +31,15 @@ impl Kernel {
         if !self.scx.tracks_idle {
             return;
         }
+        if self.idle.is_plain() {
+            self.idle.set_plainly(c, idle);
+            return self.charge_plain_write();
+        }
+        self.set_idle_otherwise(world, c, idle);
+    }
+
+    #[inline(never)]
+    fn set_idle_otherwise<W: World>(&mut self, world: &mut W, c: CpuId, idle: bool) {
         self.idle.set_idle(c, idle);
         self.charge_idle(world, c);
         self.mirror_idle(world);
@@ -133,28 +152,36 @@ impl Kernel {
         }
     }
 
-    /// Returns whether certainly no CPU is idle for `task`. If so, charges for the attempt to claim the last CPU and for the
-    /// search. `is_asked` is false if the caller's own set is without the last CPU.
+    /// Chooses a CPU for `task` if that takes no search, and charges for it: `prev`, if it is idle, or none, if no CPU
+    /// is. `is_asked` is false if the caller's own set is without `prev`.
     #[inline(always)]
-    pub(crate) fn finds_no_idle(
+    pub(crate) fn choose_at_once(
         &mut self,
-        c: CpuId,
         task: TaskId,
         (prev, is_asked): (CpuId, bool),
         wake_flags: u64,
-    ) -> bool {
-        if !self.idle.finds_none(wake_flags) || self.scx.idle_masks.is_some() {
-            return false;
+    ) -> AtOnce {
+        if !self.idle.is_plain() || wake_flags & wake::SYNC != 0 {
+            return AtOnce::Unclear;
         }
         let t = &self.tasks[task];
-        let is_free = t.nr_allowed > 1 && t.migration_disabled == 0;
-        if is_free {
-            match is_asked && t.allows(prev) {
-                true => self.charge_read_and_write(),
-                false => self.charge_idle_read(c, IdleMask::Cpus, 0),
-            }
+        if t.nr_allowed <= 1 || t.migration_disabled != 0 {
+            return AtOnce::Unclear;
         }
-        is_free
+        let may_stay = is_asked && t.allows(prev);
+        if !self.idle.any_idle() {
+            // The attempt to claim the last CPU, and the search.
+            match may_stay {
+                true => self.charge_read_and_write(),
+                false => self.charge_idle_read(self.cpus.this_id(), IdleMask::Cpus, 0),
+            }
+            return AtOnce::NoneIdle;
+        }
+        if may_stay && self.idle.claims_plainly(prev) {
+            self.charge_plain_write();
+            return AtOnce::ClaimedPrev;
+        }
+        AtOnce::Unclear
     }
 
     /// Claims and returns the kernel's default choice for `task`; `c` is the waker's CPU.
@@ -184,23 +211,48 @@ impl Kernel {
             return None;
         }
         let is_asked = allowed.is_none_or(|allowed| has(allowed, prev));
-        if self.finds_no_idle(c, task, (prev, is_asked), wake_flags) {
-            return None;
+        match self.choose_at_once(task, (prev, is_asked), wake_flags) {
+            AtOnce::ClaimedPrev => Some(prev),
+            AtOnce::NoneIdle => None,
+            AtOnce::Unclear => self.select_among_idle(world, c, task, prev, wake_flags, (allowed, pick)),
         }
-        self.select_among_idle(world, c, task, prev, wake_flags, (allowed, pick))
     }
 
     /// Charges for reading the first line of the idle CPUs' mask and then changing a bit of it.
     #[inline(never)]
     fn charge_read_and_write(&mut self) {
         let cpu = &mut *self.cpus.this_cpu;
+        match self.lines.read_and_write_idle_at_once_ps(&cpu.holder, (cpu.clock, cpu.spent_ps)) {
+            Some(ps) => cpu.spent_ps += ps,
+            None => self.charge_read_and_write_rarely(),
+        }
+    }
+
+    #[inline(never)]
+    fn charge_read_and_write_rarely(&mut self) {
+        let cpu = &mut *self.cpus.this_cpu;
         let (clock, spent_ps) = (cpu.clock, cpu.spent_ps);
         let moment = |more_ps: u64| after_ps(clock, spent_ps + more_ps);
         cpu.spent_ps += self.lines.read_and_write_idle_ps(&cpu.holder, moment);
     }
 
+    /// Charges for changing a bit of plain masks.
+    #[inline(always)]
+    fn charge_plain_write(&mut self) {
+        if !self.lines.rewrites_idle(&self.cpus.this_cpu.holder) {
+            self.charge_moved_write();
+        }
+    }
+
     #[inline(never)]
-    fn select_among_idle<W: World>(
+    fn charge_moved_write(&mut self) {
+        let cpu = &mut *self.cpus.this_cpu;
+        cpu.spent_ps += self.lines.write_idle_ps(IdleMask::Cpus, 0, &cpu.holder, cpu.moment());
+    }
+
+    /// The choice among idle CPUs, by a search.
+    #[inline(never)]
+    pub(crate) fn select_among_idle<W: World>(
         &mut self,
         world: &mut W,
         c: CpuId,

@@ -6,6 +6,7 @@
 //! what has to be known of a CPU is computed once, and comes with it ([`Cpus::holder`](crate::state::cpus::Cpus)).
 
 use crate::state::cost::lock::LockUse;
+use crate::state::cpu::after_ps;
 use crate::state::dsq::DsqHandle;
 use crate::state::idle::IdleMask;
 use crate::state::idle::touched::CPUS_PER_LINE;
@@ -244,6 +245,26 @@ impl KernelLines {
         line.read_and_write_ps(&self.transfers, by, moment, &mut self.uses.idle)
     }
 
+    /// Like `read_and_write_idle_ps` for a CPU with this clock, whose step has cost `spent_ps` so far. Nothing, and the
+    /// line stays as it is, if it does not come from the CPU that wrote it last.
+    #[inline(always)]
+    pub(crate) fn read_and_write_idle_at_once_ps(&mut self, by: &Holder, at: (Instant, u64)) -> Option<u64> {
+        let line = self.idle_line(0);
+        let line = &mut self.idle[IdleMask::Cpus as usize][line];
+        line.read_and_write_at_once_ps(&self.transfers, by, at, &mut self.uses.idle)
+    }
+
+    /// Changes a bit of the first line of the mask of idle CPUs if `by` has the line alone, which costs nothing. Returns
+    /// whether it has.
+    #[inline(always)]
+    pub(crate) fn rewrites_idle(&mut self, by: &Holder) -> bool {
+        let line = self.idle_line(0);
+        let line = &mut self.idle[IdleMask::Cpus as usize][line];
+        let has_it = by.writes(&mut line.line);
+        line.uses.taken += u64::from(has_it);
+        has_it
+    }
+
     #[inline]
     fn idle_line(&self, line: u32) -> usize {
         (self.idle_from + line) as usize
@@ -353,6 +374,30 @@ impl AtomicLine {
         read_ps + self.written_ps(take_ps, moment(read_ps), uses)
     }
 
+    /// Like `read_and_write_ps` where both cost the same. The read waits until the line has arrived from earlier
+    /// writers, so the write behind it waits for nobody.
+    #[inline(always)]
+    fn read_and_write_at_once_ps(
+        &mut self,
+        transfers: &Transfers,
+        by: &Holder,
+        (clock, spent_ps): (Instant, u64),
+        uses: &mut LineUse,
+    ) -> Option<u64> {
+        let price_ps = transfers.shared_and_taken_ps(&mut self.line, by)?;
+        self.uses.taken += 1;
+        if price_ps == 0 {
+            return Some(0);
+        }
+        let left_ps = match self.transit.has_arrived(clock) {
+            true => 0,
+            false => self.transit.left_ps(after_ps(clock, spent_ps)),
+        };
+        let read_ps = left_ps + price_ps;
+        self.transit.take_arrived(price_ps, after_ps(clock, spent_ps + read_ps));
+        Some(uses.count(read_ps) + uses.count(price_ps))
+    }
+
     /// Waits for earlier writers, but delays no later ones.
     #[inline]
     fn read_ps(&mut self, transfers: &Transfers, by: &Holder, now: Instant, uses: &mut LineUse) -> u64 {
@@ -455,15 +500,22 @@ mod tests {
         let costs = LineCosts { llc_ps: 20_300, memory_ps: 70_000, ..LineCosts::default() };
         let mut apart = KernelLines::new(&Topology::regular(1, 1, 4, 1), costs);
         let mut at_once = apart.clone();
+        let mut quick = apart.clone();
         for (cpu, at_ps) in [(0, 0), (1, 10_900), (2, 20_000), (2, 30_000), (0, 900_000), (1, 901_999)] {
             let moment = |more_ps: u64| Instant::from_ns((at_ps + more_ps) / 1000);
             let by = apart.transfers().holder(CpuId(cpu));
             let read_ps = apart.read_idle_ps(IdleMask::Cpus, 0, &by, moment(0));
             let both_ps = read_ps + apart.write_idle_ps(IdleMask::Cpus, 0, &by, moment(read_ps));
             assert_eq!(at_once.read_and_write_idle_ps(&by, moment), both_ps, "{cpu} at {at_ps}");
+            let clock = Instant::from_ns(at_ps / 1000);
+            let quick_ps = quick.read_and_write_idle_at_once_ps(&by, (clock, at_ps % 1000));
+            let quick_ps = quick_ps.unwrap_or_else(|| quick.read_and_write_idle_ps(&by, moment));
+            assert_eq!(quick_ps, both_ps, "{cpu} at {at_ps}");
         }
-        assert_eq!(at_once.uses(), apart.uses());
-        assert_eq!(at_once.idle_uses().next(), apart.idle_uses().next());
+        for lines in [at_once, quick] {
+            assert_eq!(lines.uses(), apart.uses());
+            assert_eq!(lines.idle_uses().next(), apart.idle_uses().next());
+        }
     }
 
     #[test]

@@ -115,10 +115,25 @@ impl VirtualLock {
         Some(self.wait(now, took, costs))
     }
 
-    /// Returns whether a CPU can have it at once at `now`, with nothing left of an earlier line.
+    /// Returns whether a CPU can have it at once at `now`, with nothing left of an earlier line. All holders of the lock
+    /// release it in the step in which they take it.
     #[inline]
     pub(crate) fn is_free(&self, now: Instant) -> bool {
-        self.free_at <= now && self.holder.is_none() && self.pending.is_empty()
+        debug_assert!(self.holder.is_none(), "it is given back in the same step");
+        self.free_at <= now && self.pending.is_empty()
+    }
+
+    /// Takes the lock for `cpu`, which asks at `now`, if it can have it at once, with nothing left of an earlier line;
+    /// returns whether it can. It has the lock from `since` on.
+    #[inline(always)]
+    pub(crate) fn takes_free(&mut self, now: Instant, cpu: CpuId, since: Instant) -> bool {
+        let is_free = self.free_at <= now && self.holder.is_none() && self.pending.is_empty();
+        if is_free {
+            self.holder = Some(cpu);
+            self.since = since;
+            self.uses.taken += 1;
+        }
+        is_free
     }
 
     /// Takes a free lock ([`VirtualLock::is_free`]), has it from `since` on, and releases it at `at`.
@@ -312,7 +327,12 @@ mod tests {
         assert_eq!(other.uses(), lock.uses());
         assert_eq!([1000, 1114, 1115].map(|ns| other.is_free(Instant::from_ns(ns))), [false, false, true]);
         let [since, at] = [2015, 2115].map(Instant::from_ns);
+        let mut third = other.clone();
+        assert!(!third.takes_free(Instant::from_ns(1114), CpuId(0), since));
+        assert!(third.takes_free(Instant::from_ns(2000), CpuId(0), since));
+        third.release(at);
         other.pass(since, at);
+        assert_eq!((other.uses(), other.held_until()), (third.uses(), third.held_until()));
         lock.acquire(Instant::from_ns(2000), CpuId(0), &costs, 5000).expect("not held");
         lock.release(at);
         assert_eq!((other.uses(), other.held_until()), (lock.uses(), lock.held_until()));

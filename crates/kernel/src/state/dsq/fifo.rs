@@ -1,6 +1,6 @@
 //! FIFO order: a list through the tasks' links.
 
-use crate::state::dsq::links::{Link, Links, NOWHERE};
+use crate::state::dsq::links::{Link, Links, NOWHERE, Stay};
 use keel_abi::TaskId;
 
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +43,8 @@ impl Fifo {
         task(if reverse { link.prev_or_place } else { link.next })
     }
 
-    #[inline]
-    pub(super) fn push_tail(&mut self, links: &mut Links, new: TaskId) {
+    #[inline(always)]
+    pub(super) fn push_tail(&mut self, links: &mut Links, new: TaskId, stay: Stay) {
         let rank = match self.last() {
             Some(last) => {
                 let last = links.at_mut(last);
@@ -56,15 +56,15 @@ impl Fifo {
                 0
             }
         };
-        let link = links.at_mut(new);
+        let link = links.enter(new, stay);
         (link.prev_or_place, link.next, link.rank) = (self.tail, NOWHERE, rank);
         self.tail = new.0;
     }
 
     #[inline]
-    pub(super) fn push_head(&mut self, links: &mut Links, new: TaskId) {
+    pub(super) fn push_head(&mut self, links: &mut Links, new: TaskId, stay: Stay) {
         let rank = self.first().map_or(0, |first| links.at(first).rank.wrapping_sub(1));
-        let link = links.at_mut(new);
+        let link = links.enter(new, stay);
         (link.prev_or_place, link.next, link.rank) = (NOWHERE, self.head, rank);
         match self.first() {
             Some(first) => links.at_mut(first).prev_or_place = new.0,

@@ -4,7 +4,7 @@
 //! are more than half the range apart, this is not a total order: which task comes first is then arbitrary, but always
 //! the same.
 
-use crate::state::dsq::links::Links;
+use crate::state::dsq::links::{Links, Stay};
 use keel_abi::TaskId;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -92,15 +92,26 @@ impl Heap {
         &self.entries
     }
 
-    #[inline]
-    pub(super) fn push(&mut self, links: &mut Links, vtime: u64, seq: u32, task: TaskId) {
-        let (entry, place) = (Entry { vtime, seq, task }, self.entries.len());
-        self.entries.push(entry);
-        if place > 0 && entry.key().before(self.entries[(place - 1) / 4].key()) {
-            self.rise(links, place, entry);
-        } else {
-            links.at_mut(task).prev_or_place = place as u32;
+    #[inline(always)]
+    pub(super) fn push(&mut self, links: &mut Links, vtime: u64, task: TaskId, stay: Stay) {
+        let (entry, place) = (Entry { vtime, seq: stay.seq, task }, self.entries.len());
+        let link = links.enter(task, stay);
+        // The first one has no parent.
+        let parent = self.entries.get(place.wrapping_sub(1) / 4);
+        let stays = parent.is_none_or(|parent| !entry.key().before(parent.key()));
+        if !stays || place == self.entries.capacity() {
+            return self.push_rising(links, entry);
         }
+        link.prev_or_place = place as u32;
+        self.entries.push(entry);
+    }
+
+    /// Like `push` for an entry that may come before its parent, or needs more memory.
+    #[inline(never)]
+    fn push_rising(&mut self, links: &mut Links, entry: Entry) {
+        let place = self.entries.len();
+        self.entries.push(entry);
+        self.rise(links, place, entry);
     }
 
     #[inline(never)]
@@ -114,19 +125,31 @@ impl Heap {
         if place > 0 && last.key().before(self.entries[(place - 1) / 4].key()) {
             self.rise(links, place, last);
         } else {
-            self.sink(links, place, last);
+            self.sink_from(links, place, last);
         }
     }
 
-    /// Removes the root.
     #[inline(never)]
+    fn sink_from(&mut self, links: &mut Links, hole: usize, entry: Entry) {
+        self.sink(links, hole, entry);
+    }
+
+    /// Removes the root.
+    #[inline(always)]
     pub(super) fn remove_first(&mut self, links: &mut Links) {
-        let last = self.entries.pop().expect("the heap has a root");
-        match self.entries.len() {
-            0 => {}
-            1 => self.put(links, 0, last),
-            _ => self.sink(links, 0, last),
+        if self.entries.len() > 2 {
+            return self.remove_first_of_many(links);
         }
+        self.entries.swap_remove(0);
+        if let Some(first) = self.entries.first() {
+            links.at_mut(first.task).prev_or_place = 0;
+        }
+    }
+
+    #[inline(never)]
+    fn remove_first_of_many(&mut self, links: &mut Links) {
+        let last = self.entries.pop().expect("the heap has a root");
+        self.sink(links, 0, last);
     }
 
     /// A key behind all others, for an insert with this number.
@@ -188,7 +211,7 @@ impl Heap {
         links.at_mut(entry.task).prev_or_place = place as u32;
     }
 
-    #[inline]
+    #[inline(always)]
     fn rise(&mut self, links: &mut Links, mut hole: usize, entry: Entry) {
         while hole > 0 {
             let parent = (hole - 1) / 4;
@@ -202,7 +225,7 @@ impl Heap {
         self.put(links, hole, entry);
     }
 
-    #[inline]
+    #[inline(always)]
     fn sink(&mut self, links: &mut Links, mut hole: usize, entry: Entry) {
         loop {
             let first = 4 * hole + 1;
@@ -232,7 +255,7 @@ fn least_of_four(entries: &[Entry; 4]) -> usize {
 }
 
 /// Which of the last few comes first.
-#[inline(never)]
+#[inline]
 fn least(entries: &[Entry]) -> usize {
     let earlier = |a: usize, b: usize| if entries[b].key().before(entries[a].key()) { b } else { a };
     (1..entries.len()).fold(0, earlier)

@@ -28,8 +28,8 @@ const FREE: Link = Link { queue: NOWHERE, seq: 0, prev_or_place: NOWHERE, next: 
 /// A task's stay in a queue, from its insert to its removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
-    queue: u32,
-    seq: u32,
+    pub(super) queue: u32,
+    pub(super) seq: u32,
 }
 
 /// Every task's record.
@@ -91,11 +91,21 @@ impl Links {
         was
     }
 
-    #[inline]
-    pub(super) fn enter(&mut self, task: TaskId, queue: u32, seq: u32) {
+    /// `task` begins a stay in a queue. Returns its record, to be filled. Panics if the task is in a queue.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, task: TaskId, stay: Stay) -> &mut Link {
         let link = self.at_mut(task);
-        assert!(link.queue == NOWHERE, "task {task} is in a queue already");
-        link.queue = queue;
-        link.seq = seq;
+        if link.queue != NOWHERE {
+            is_queued(task);
+        }
+        link.queue = stay.queue;
+        link.seq = stay.seq;
+        link
     }
+}
+
+#[cold]
+#[inline(never)]
+fn is_queued(task: TaskId) -> ! {
+    panic!("task {task} is in a queue already")
 }

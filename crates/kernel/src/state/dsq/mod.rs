@@ -122,14 +122,30 @@ impl Dsq {
     /// Inserts at the tail (`scx_bpf_dsq_insert()`). Panics if the task is in a queue.
     #[inline]
     pub fn push_tail(&mut self, links: &mut Links, task: TaskId) -> Result<(), MixedModes> {
-        self.enter(links, task);
+        let stay = self.new_stay();
         if self.is_priority() {
-            let key = self.heap.behind_all(self.seq);
-            self.heap.push(links, key.vtime, self.seq, task);
+            let key = self.heap.behind_all(stay.seq);
+            self.heap.push(links, key.vtime, task, stay);
             return Err(MixedModes::HoldsPriority);
         }
-        self.fifo.push_tail(links, task);
+        self.fifo.push_tail(links, task, stay);
         Ok(())
+    }
+
+    /// Like `push_tail` for a queue that is never ordered by vtime.
+    #[inline(always)]
+    pub(crate) fn push_tail_of_list(&mut self, links: &mut Links, task: TaskId) {
+        debug_assert!(!self.is_priority());
+        let stay = self.new_stay();
+        self.fifo.push_tail(links, task, stay);
+    }
+
+    /// Like `push_head` for a queue that is never ordered by vtime.
+    #[inline]
+    pub(crate) fn push_head_of_list(&mut self, links: &mut Links, task: TaskId) {
+        debug_assert!(!self.is_priority());
+        let stay = self.new_stay();
+        self.fifo.push_head(links, task, stay);
     }
 
     /// Inserts at the head (`SCX_ENQ_HEAD`, `SCX_ENQ_PREEMPT`). Panics if the task is in a queue.
@@ -138,22 +154,29 @@ impl Dsq {
         if self.is_priority() {
             return self.push_tail(links, task);
         }
-        self.enter(links, task);
-        self.fifo.push_head(links, task);
+        self.push_head_of_list(links, task);
         Ok(())
     }
 
     /// Inserts by vtime, behind equal ones (`scx_bpf_dsq_insert_vtime()`). Panics if the task is
     /// in a queue.
-    #[inline]
+    #[inline(always)]
     pub fn push_vtime(&mut self, links: &mut Links, task: TaskId, vtime: u64) -> Result<(), MixedModes> {
-        self.enter(links, task);
         if !self.fifo.is_empty() {
-            self.fifo.push_tail(links, task);
-            return Err(MixedModes::HoldsFifo);
+            return self.push_behind_fifo(links, task);
         }
-        self.heap.push(links, vtime, self.seq, task);
+        let stay = self.new_stay();
+        self.heap.push(links, vtime, task, stay);
         Ok(())
+    }
+
+    /// A vtime insert into a queue that holds FIFO tasks.
+    #[cold]
+    #[inline(never)]
+    fn push_behind_fifo(&mut self, links: &mut Links, task: TaskId) -> Result<(), MixedModes> {
+        let stay = self.new_stay();
+        self.fifo.push_tail(links, task, stay);
+        Err(MixedModes::HoldsFifo)
     }
 
     /// Removes `task`; returns whether it was in this queue.
@@ -273,11 +296,12 @@ impl Dsq {
         all
     }
 
-    #[inline]
-    fn enter(&mut self, links: &mut Links, task: TaskId) {
+    /// Counts one more task, whose stay begins.
+    #[inline(always)]
+    fn new_stay(&mut self) -> Stay {
         self.seq = self.seq.wrapping_add(1);
         self.len += 1;
-        links.enter(task, self.handle, self.seq);
+        Stay { queue: self.handle, seq: self.seq }
     }
 }
 

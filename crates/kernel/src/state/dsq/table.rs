@@ -112,6 +112,14 @@ impl DsqTable {
         (handle != NOWHERE).then_some(DsqHandle(handle))
     }
 
+    /// Like `find` for an id that is looked up by index; nothing for any other.
+    #[inline(always)]
+    pub(crate) fn find_small(&self, id: DsqId) -> Option<DsqHandle> {
+        debug_assert!(self.direct.len() as u64 <= DIRECT_IDS);
+        let handle = self.direct.get(usize::try_from(id.0).ok()?).copied();
+        handle.filter(|&handle| handle != NOWHERE).map(DsqHandle)
+    }
+
     /// One queue.
     #[inline]
     pub fn queue(&self, handle: DsqHandle) -> &Dsq {

@@ -33,8 +33,10 @@ pub struct IdleMasks {
     touched: Touched,
     /// Each mask is in one line: nothing is per node, and there are few CPUs.
     one_line: bool,
-    /// There is only that line: no mask of cores either.
-    only_line: bool,
+    /// BPF programs read the masks.
+    shown: bool,
+    /// There is only that line, without a mask of cores, and only the kernel uses it.
+    plain: bool,
 }
 
 impl IdleMasks {
@@ -48,7 +50,8 @@ impl IdleMasks {
             per_node: false,
             touched: Touched::default(),
             one_line: touched::fit_in_one_line(shape.words()),
-            only_line: touched::fit_in_one_line(shape.words()) && !shape.smt,
+            shown: false,
+            plain: touched::fit_in_one_line(shape.words()) && !shape.smt,
             shape,
         }
     }
@@ -58,7 +61,44 @@ impl IdleMasks {
     pub fn set_per_node(&mut self, per_node: bool) {
         self.per_node = per_node;
         self.one_line = !per_node && touched::fit_in_one_line(self.shape.words());
-        self.only_line = self.one_line && !self.shape.smt;
+        self.note_plain();
+    }
+
+    /// BPF programs read the masks from here on.
+    pub(crate) fn show(&mut self) {
+        self.shown = true;
+        self.note_plain();
+    }
+
+    fn note_plain(&mut self) {
+        self.plain = self.one_line && !self.shape.smt && !self.shown;
+    }
+
+    /// Returns whether all that is known of idle CPUs is in one line, which only the kernel reads and writes. Then who
+    /// changes it knows what that touches, and charges for it without notes.
+    #[inline(always)]
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// [`IdleMasks::set_idle`] of plain masks, whose line the caller charges for.
+    #[inline(always)]
+    pub(crate) fn set_plainly(&mut self, cpu: CpuId, idle: bool) {
+        debug_assert!(self.plain, "nothing else changes with the bit");
+        let (word, bit) = place(cpu);
+        if idle {
+            self.cpus.add(word, bit);
+        } else {
+            self.cpus.remove(word, bit);
+        }
+    }
+
+    /// Claims `cpu` if it is idle in plain masks, whose line the caller charges for.
+    #[inline(always)]
+    pub(crate) fn claims_plainly(&mut self, cpu: CpuId) -> bool {
+        debug_assert!(self.plain, "nothing else changes with the bit");
+        let (word, bit) = place(cpu);
+        self.cpus.remove(word, bit)
     }
 
     /// Returns whether masks are per node.

@@ -39,13 +39,6 @@ impl SelectCpu<'_> {
 }
 
 impl IdleMasks {
-    /// Returns whether [`IdleMasks::select_cpu_dfl`] certainly finds no CPU, and looks only at the one line of the CPUs'
-    /// mask.
-    #[inline]
-    pub(crate) fn finds_none(&self, wake_flags: u64) -> bool {
-        self.only_line && self.cpus.is_empty() && wake_flags & wake::SYNC == 0
-    }
-
     /// Claims and returns the idle CPU that the kernel would choose, if any. Not for tasks with one CPU: see
     /// [`IdleMasks::select_pinned`].
     #[inline]

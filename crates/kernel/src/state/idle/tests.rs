@@ -74,6 +74,24 @@ fn without_smt_the_smt_mask_is_the_cpu_mask() {
 }
 
 #[test]
+fn plain_masks_change_like_others_and_are_not_plain_once_shown() {
+    let mut plain = masks(&Topology::regular(1, 1, 4, 1), "1-2");
+    assert!(plain.is_plain());
+    let mut other = plain.clone();
+    other.show();
+    assert!(!other.is_plain());
+    for (cpu, idle) in [(0, true), (1, false), (2, true), (2, false)] {
+        plain.set_plainly(c(cpu), idle);
+        other.set_idle(c(cpu), idle);
+        assert_eq!(plain.cpu_words(), other.cpu_words());
+    }
+    let claimed = [0, 1].map(|cpu| (plain.claims_plainly(c(cpu)), other.test_and_clear(c(cpu))));
+    assert_eq!(claimed, [(true, true), (false, false)]);
+    assert_eq!(plain.cpu_words(), other.cpu_words());
+    assert!(!masks(&Topology::regular(1, 1, 2, 2), "").is_plain());
+}
+
+#[test]
 fn at_enable_all_online_cpus_count_as_idle() {
     let mut masks = IdleMasks::new(&Topology::regular(1, 1, 2, 2));
     masks.set_online(c(3), false);

@@ -42,6 +42,32 @@ impl Region {
         bytes.expect("the host's own objects are in the world")
     }
 
+    /// Words that lie side by side, or `None` if they are not all plain.
+    #[inline(always)]
+    pub(in crate::memory) fn plain_words<const N: usize>(&self, at: Ea) -> Option<[u64; N]> {
+        if !self.plain.holds_all(at, 8 * N as u64) {
+            return None;
+        }
+        let start = at.0.wrapping_sub(BASE) as usize;
+        // SAFETY: what is plain is in bounds, and so is all between two plain words; and as in `slice_at`.
+        let words = unsafe { self.bytes.start().as_ptr().add(start).cast::<[u64; N]>().read_unaligned() };
+        Some(words.map(u64::from_le))
+    }
+
+    /// Writes words side by side; returns whether they are all plain. Otherwise none is written.
+    #[inline(always)]
+    pub(in crate::memory) fn put_plain_words<const N: usize>(&mut self, at: Ea, words: [u64; N]) -> bool {
+        let are_plain = self.plain.holds_all(at, 8 * N as u64);
+        if are_plain {
+            let start = at.0.wrapping_sub(BASE) as usize;
+            let place = self.bytes.start().as_ptr();
+            // SAFETY: what is plain is in bounds and writable, and so is all between two plain words; `self` is held
+            // exclusively.
+            unsafe { place.add(start).cast::<[u64; N]>().write_unaligned(words.map(u64::to_le)) };
+        }
+        are_plain
+    }
+
     /// Requests the host's memory for bytes that are in bounds, and for the state of their line. Other addresses are
     /// ignored.
     #[inline(always)]

@@ -3,7 +3,7 @@
 use crate::memory::BASE;
 use keel_abi::bpf::Ea;
 
-/// The most bytes of a plain access.
+/// The bytes of a word, which is what most accesses are.
 pub(super) const WORD: u64 = 8;
 
 /// Addresses at which [`WORD`] bytes are allocated, writable, and not part of an arena's window. Most of the kernel's
@@ -26,6 +26,13 @@ impl Plain {
     pub(super) const fn holds(self, at: Ea, len: u64) -> bool {
         len <= WORD && at.0.wrapping_sub(self.first) < self.count
     }
+
+    /// Like `holds` for an access of any length, whose first and last words must be plain.
+    #[inline(always)]
+    pub(super) const fn holds_all(self, at: Ea, len: u64) -> bool {
+        let last = Ea(at.0.wrapping_add(len.saturating_sub(WORD)));
+        self.holds(at, WORD) && self.holds(last, WORD)
+    }
 }
 
 #[cfg(test)]
@@ -38,6 +45,7 @@ mod tests {
             let plain = Plain::new(from, end);
             let at = Ea(BASE.wrapping_add(off));
             assert_eq!(plain.holds(at, len), expected, "{len} bytes at {off} of {from} to {end}");
+            assert_eq!(plain.holds_all(at, len), expected || len == 9 && off == 5000, "{len} bytes at {off}");
         };
         check(4096, 8192, 4096, 8, true);
         check(4096, 8192, 8184, 8, true);
@@ -51,5 +59,15 @@ mod tests {
         check(4096, 4104, 4096, 8, true);
         check(8192, 4096, 4096, 1, false);
         check(4096, 8192, u64::MAX, 1, false);
+    }
+
+    #[test]
+    fn what_lies_between_two_plain_words_is_plain() {
+        let plain = Plain::new(4096, 8192);
+        let holds_all = |off: u64, len| plain.holds_all(Ea(BASE + off), len);
+        assert!(holds_all(4096, 4096) && holds_all(8160, 32) && holds_all(4100, 16));
+        assert!(
+            !holds_all(4096, 4097) && !holds_all(8161, 32) && !holds_all(4095, 16) && !holds_all(0, 8192)
+        );
     }
 }
