@@ -27,14 +27,25 @@ pub(super) struct Target<'a> {
     pub(super) has_arena: bool,
     pub(super) movers: Movers,
     pub(super) data: &'a dyn Data,
+    /// The function only begins as a callback ([`Code::takes_context`](crate::code::Code::takes_context)).
+    pub(super) is_callback: bool,
 }
 
 impl Target<'_> {
     /// Returns whether an access at this offset from a register is certainly within the object's global data, or the
-    /// function's frame. Neither is in an arena, whose pages may be unbacked.
+    /// callback's stack. Neither is in an arena, whose pages may be unbacked.
     pub(super) fn is_within(&self, value: Value, off: i32, size: Size) -> bool {
         let bytes = size.bytes();
-        value.is_in_frame(off, bytes) || value.is_within(off, bytes, self.data)
+        value.is_in_stack(off, bytes) || value.is_within(off, bytes, self.data)
+    }
+
+    /// What registers hold where the function begins: the context of a callback is behind its first frame.
+    pub(super) fn entry(&self) -> Registers {
+        let mut registers = [Value::Any; 10];
+        if self.is_callback {
+            registers[1] = Value::Frame(0);
+        }
+        registers
     }
 }
 
@@ -56,6 +67,9 @@ pub(super) struct Emitter<'a> {
     /// For each operation, the target of jumps to it.
     targets: Vec<Option<Label>>,
     live: Vec<Set>,
+    /// Like `live`, without registers that are only read as addresses in the stack: emitted code needs no register for
+    /// these, but the interpreter does.
+    pub(super) needed: Vec<Set>,
     /// Registers that are read after the current operation.
     pub(super) read_later: Set,
     /// Registers that are 0, but have not been zeroed yet; and those at jump targets.
@@ -86,10 +100,11 @@ impl<'a> Emitter<'a> {
         let written =
             ops.iter().fold(0, |set, &op| set | live::uses(op).1) | live.first().copied().unwrap_or(0);
         let kept = live::each(written, 6..=9).collect();
-        let values_at = values::at_targets(ops, target.data);
+        let values_at = values::at_targets(ops, target.entry(), target.data);
         let mut looks = early::all(ops, &values_at, &target);
         let held_at = held::at_targets(ops, &values_at, &mut looks, &target);
-        let (values, held) = ([Value::Any; 10], Held::new());
+        let (values, held) = (target.entry(), Held::new());
+        let needed = needed(ops, &values_at, &target);
         let (pending, cold) = (0, Vec::new());
         let repeats = Repeats::new(ops);
         Self {
@@ -106,6 +121,7 @@ impl<'a> Emitter<'a> {
             looks,
             targets,
             live,
+            needed,
             read_later: 0,
             owed: 0,
             kept,
@@ -304,4 +320,24 @@ impl<'a> Emitter<'a> {
             Operand::Imm(imm) => Err(i32::try_from(imm).expect("immediates of BPF have 32 bits")),
         }
     }
+}
+
+/// Per operation, the registers that emitted code reads from there on.
+fn needed(ops: &[Op], values_at: &[Option<Box<Registers>>], target: &Target<'_>) -> Vec<Set> {
+    let mut reads: Vec<Set> = ops.iter().map(|&op| live::uses(op).0).collect();
+    values::each(ops, values_at, target.entry(), target.data, |at, op, registers| {
+        let access = match op {
+            Op::Load { base, off, size, .. } => Some((base, off, size, None)),
+            Op::Store { base, off, size, src } => Some((base, off, size, Some(src))),
+            _ => None,
+        };
+        if let Some((base, off, size, src)) = access
+            && let Some(value) = registers.get(usize::from(base))
+            && value.is_in_stack(off, size.bytes())
+            && src != Some(Operand::Reg(base))
+        {
+            reads[at] &= !live::bit(base);
+        }
+    });
+    live::before_reading(ops, |at| reads[at])
 }

@@ -298,7 +298,7 @@ fn walk(
     known: &mut [Option<Known>],
     mut arrive: impl FnMut(&mut Option<Known>, usize, bool, &Known) -> bool,
 ) -> bool {
-    let (mut held, mut registers, mut open, mut changed) = (Held::new(), [Value::Any; 10], true, false);
+    let (mut held, mut registers, mut open, mut changed) = (Held::new(), target.entry(), true, false);
     for (number, &op) in (0..).zip(ops) {
         let at = number as usize;
         if let Some(values) = &values_at[at] {
@@ -375,7 +375,7 @@ mod tests {
         let mut asm = Asm::default();
         let movers = Movers { read: Mover::new(&mut asm), write: Mover::new(&mut asm) };
         let lines = LineForm { log2: 6, grouped: false, crowded };
-        f(&Target { lines, has_arena: false, movers, data: &OneMap });
+        f(&Target { lines, has_arena: false, movers, data: &OneMap, is_callback: false });
     }
 
     fn registers(map: u32) -> Registers {
@@ -496,7 +496,7 @@ mod tests {
                     load(4, base, 8),
                     Op::Exit,
                 ];
-                let values_at = values::at_targets(&ops, target.data);
+                let values_at = values::at_targets(&ops, target.entry(), target.data);
                 let known = at_targets(&ops, &values_at, &mut early::all(&ops, &values_at, target), target);
                 let mut held = Held::new();
                 held.meet(known[6].as_ref(), 6);
@@ -517,7 +517,7 @@ mod tests {
             let back =
                 Op::Branch { wide: true, cond: Cond::Ne, a: 6, b: Operand::Imm(0), target: 3, site: 0 };
             let ops: Vec<Op> = before.into_iter().chain([body, back, Op::Exit]).collect();
-            let values_at = values::at_targets(&ops, target.data);
+            let values_at = values::at_targets(&ops, target.entry(), target.data);
             let known = at_targets(&ops, &values_at, &mut early::all(&ops, &values_at, target), target);
             let lines = known[3].as_ref().map(|known| &known.lines[..]);
             assert_eq!(lines, Some(expected), "{before:?} {body:?}");

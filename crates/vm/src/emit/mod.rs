@@ -101,8 +101,8 @@ fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>, Ve
     let has_arena = code.user_half.is_some();
     let globals = Globals { code, counts };
     let movers = Movers::emit(&mut asm, lines, has_arena);
-    for (function, &label) in code.functions.iter().zip(&inner) {
-        let target = Target { lines, has_arena, movers, data: &globals };
+    for ((function, &label), &is_callback) in code.functions.iter().zip(&inner).zip(&code.takes_context) {
+        let target = Target { lines, has_arena, movers, data: &globals, is_callback };
         Emitter::new(&mut asm, &inner, &function.ops, target).function(label);
     }
     let entries = inner.iter().map(|&label| entry::emit(&mut asm, label)).collect();

@@ -156,7 +156,8 @@ impl Region {
         let capacity = capacity.clamp(1 << 20, 1 << 46).next_multiple_of(HUGE_BYTES);
         let lines = capacity >> transfers.line_log2();
         let [sharers, writers, moves] =
-            [size_of::<u64>(), size_of::<u16>(), size_of::<u32>()].map(|size| lines * size as u64);
+            [size_of::<u64>(), size_of::<u16>(), size_of::<u32>() + size_of::<Moved>()]
+                .map(|size| lines * size as u64);
         let all = |e: ReserveError| ReserveError { bytes: capacity + sharers + writers + moves, ..e };
         let bytes = Mapping::new(capacity).map_err(all)?;
         let sharers = Mapping::new(sharers).map_err(all)?;
@@ -336,12 +337,17 @@ impl Region {
     #[inline(always)]
     pub(super) fn touch_word_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {
         const BYTES: u64 = 4;
-        let off = at.0.wrapping_sub(BASE);
-        let is_in_one_line = at.0.is_multiple_of(BYTES) && off <= self.high_water() - BYTES;
-        match is_in_one_line && self.window.is_none() {
-            true => self.hold_line_ps(self.line_at(off), cpu, true),
-            false => self.touch_ps(at, BYTES, cpu, true),
+        // A word is in one line.
+        match at.0.is_multiple_of(BYTES) && self.plain.holds(at, BYTES) {
+            true => self.hold_line_ps(self.line_at(at.0.wrapping_sub(BASE)), cpu, true),
+            false => self.touch_anywhere_ps(at, BYTES, cpu),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn touch_anywhere_ps(&mut self, at: Ea, len: u64, cpu: CpuId) -> u64 {
+        self.touch_ps(at, len, cpu, true)
     }
 
     #[cold]
