@@ -7,6 +7,7 @@ use super::held::{self, Held, Known};
 use super::iterators::Iteration;
 use super::live::{self, Set};
 use super::moves::Movers;
+use super::order::Order;
 use super::registers::{A, CONTEXT, DELTA, FRAME, at, field, half, whole};
 use super::repeats::Repeats;
 use super::values::{self, Data, Registers, Value};
@@ -55,6 +56,7 @@ pub(super) struct Emitter<'a> {
     /// For each function of the object, the target of calls from emitted code.
     pub(super) functions: &'a [Label],
     pub(super) ops: &'a [Op],
+    pub(super) order: Order,
     pub(super) repeats: Repeats,
     pub(super) target: Target<'a>,
     /// What the registers hold at the current operation, and at jump targets.
@@ -81,6 +83,8 @@ pub(super) struct Emitter<'a> {
     pub(super) pending: i32,
     /// The same at jump targets, once a way there is known.
     pub(super) pending_at: Vec<Option<i32>>,
+    /// A jump whose fuel the next call looks at: its site, and how many operations that call counts since then.
+    pub(super) unchecked: Option<(u32, i32)>,
     cold: Vec<Cold<'a>>,
     /// The current operation.
     pub(super) at: usize,
@@ -106,7 +110,7 @@ impl<'a> Emitter<'a> {
         let (values, held) = (target.entry(), Held::new());
         let needed = needed(ops, &values_at, &target);
         let (pending, cold) = (0, Vec::new());
-        let repeats = Repeats::new(ops);
+        let (repeats, order) = (Repeats::new(ops), Order::new(ops, target.data.counts()));
         Self {
             asm,
             functions,
@@ -126,7 +130,9 @@ impl<'a> Emitter<'a> {
             owed: 0,
             kept,
             pending,
-            pending_at: count::at_targets(ops),
+            pending_at: count::at_targets(ops, &order),
+            order,
+            unchecked: None,
             cold,
             at: 0,
             exit: None,
@@ -141,7 +147,8 @@ impl<'a> Emitter<'a> {
         // Is the operation the second one of a pair?
         let mut is_done = false;
         let mut open = true;
-        for (at, &op) in self.ops.iter().enumerate() {
+        for at in std::mem::take(&mut self.order.ops) {
+            let op = self.ops[at];
             if let Some(target) = self.targets[at].filter(|_| !self.repeats.has(at)) {
                 if open {
                     self.pay(self.zero_at(at));
@@ -167,7 +174,7 @@ impl<'a> Emitter<'a> {
             self.forget_written(op);
             values::after(op, &mut self.values, self.target.data);
             self.held.after(op, at as u32, &self.target);
-            open = !op.ends();
+            open = !op.ends() || self.order.follows(at);
         }
         while let Some(cold) = self.cold.pop() {
             cold(&mut self);
@@ -224,6 +231,7 @@ impl<'a> Emitter<'a> {
             Op::Load { dst, base, off, size, signed } => self.load(dst, base, off, size, signed),
             Op::Store { base, off, size, src } => self.store(base, off, size, src),
             Op::Atomic { base, off, size, op, src, fetch } => self.atomic(base, off, size, op, src, fetch),
+            Op::Jump { site, .. } if self.order.follows(number) => self.go_on(number, site),
             Op::Jump { target, site } => {
                 self.settle_before_jump(target, site);
                 self.jump(target, site);

@@ -10,7 +10,7 @@
 //! - [`values`], [`held`] and [`early`]: which checks can be omitted, or made before a loop
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
 //!   [`calls`], [`known`] and [`iterators`] are the operations, and [`pairs`] pairs of them
-//! - [`repeats`]: which branches need no code; [`count`]: counting instructions
+//! - [`order`]: the order of the code; [`repeats`]: which branches need none; [`count`]: counting instructions
 //! - [`zeros`]: registers that calls clobber
 //! - [`moves`]: moving a cache line
 //! - [`exits`]: leaving the rest of a function to the interpreter
@@ -39,6 +39,7 @@ mod iterators;
 mod known;
 mod live;
 mod moves;
+mod order;
 mod pairs;
 mod registers;
 mod repeats;
