@@ -234,8 +234,8 @@ impl Code {
     }
 
     /// Each function's native code for a machine with these lines, translated on the first call: by Cranelift if
-    /// `by_cranelift` is set, or if there is nothing better for this host. `counts` says that the engine has the price
-    /// of `bpf_iter_num_next`.
+    /// `by_cranelift` is set, or if there is nothing better for this host. `counts` says that the engine has the prices
+    /// of all functions that emitted code handles.
     pub(crate) fn native(
         &self,
         lines: LineForm,

@@ -1,6 +1,7 @@
 //! A function, operation by operation.
 
 use super::asm::{Asm, Label};
+use super::carried;
 use super::count;
 use super::early::{self, Looks};
 use super::held::{self, Held, Known};
@@ -77,6 +78,9 @@ pub(super) struct Emitter<'a> {
     /// Registers that are 0, but have not been zeroed yet; and those at jump targets.
     pub(super) owed: Set,
     pub(super) owed_at: Vec<Set>,
+    /// Whether costs may be carried, and the same at jump targets.
+    pub(super) carried: bool,
+    carried_at: Vec<bool>,
     /// Those of R6 to R9 that the function changes.
     kept: Vec<u8>,
     /// Instructions that the context does not count yet.
@@ -128,6 +132,8 @@ impl<'a> Emitter<'a> {
             needed,
             read_later: 0,
             owed: 0,
+            carried: true,
+            carried_at: carried::at_targets(ops),
             kept,
             pending,
             pending_at: count::at_targets(ops, &order),
@@ -156,7 +162,7 @@ impl<'a> Emitter<'a> {
                     self.look_at(&self.looks_before(at));
                 }
                 self.asm.bind(target);
-                (open, self.owed) = (true, self.owed_at[at]);
+                (open, self.owed, self.carried) = (true, self.owed_at[at], self.carried_at[at]);
                 self.pending = self.pending_at[at].unwrap_or(0);
                 self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
                 self.held.meet(self.held_at[at].as_ref(), at as u32);
@@ -174,6 +180,7 @@ impl<'a> Emitter<'a> {
             self.forget_written(op);
             values::after(op, &mut self.values, self.target.data);
             self.held.after(op, at as u32, &self.target);
+            self.carried = carried::after(op, self.carried);
             open = !op.ends() || self.order.follows(at);
         }
         while let Some(cold) = self.cold.pop() {

@@ -9,7 +9,7 @@
 //! - [`live`]: which registers are read later
 //! - [`values`], [`held`] and [`early`]: which checks can be omitted, or made before a loop
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
-//!   [`calls`], [`known`] and [`iterators`] are the operations, and [`pairs`] pairs of them
+//!   [`calls`], [`known`] (with [`carried`]) and [`iterators`] are the operations, and [`pairs`] pairs of them
 //! - [`order`]: the order of the code; [`repeats`]: which branches need none; [`count`]: counting instructions
 //! - [`zeros`]: registers that calls clobber
 //! - [`moves`]: moving a cache line
@@ -28,6 +28,7 @@ mod atomic;
 mod branch;
 mod buffer;
 mod calls;
+mod carried;
 mod count;
 mod divide;
 mod early;

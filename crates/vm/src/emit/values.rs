@@ -48,7 +48,7 @@ pub(super) trait Data {
     fn address(&self, slot: u32) -> Option<(u32, u64)>;
     /// A slot with an address in a map, among those that the context has, and the offset in the map.
     fn slot_in(&self, map: u32) -> Option<(u32, u64)>;
-    /// Returns whether the engine handles `bpf_iter_num_next` itself.
+    /// Returns whether the engine has the prices of all functions that it handles itself.
     fn counts(&self) -> bool;
     /// The map whose elements represent tasks' structures, which crowd each other out of caches on some machines.
     fn tasks(&self) -> Option<u32>;
