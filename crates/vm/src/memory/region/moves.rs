@@ -92,6 +92,17 @@ impl Moves {
         unsafe { &mut *self.first().add((*place / Moved::PLACES) as usize - 1) }
     }
 
+    /// The entry of a line, if it has one.
+    #[inline]
+    pub(super) fn known(&mut self, line: u64) -> Option<&mut Moved> {
+        assert!(line < self.lines, "the line is one of the region's");
+        // SAFETY: as in `of`.
+        unsafe {
+            let place = *self.places.start().as_ptr().cast::<u32>().add(line as usize);
+            (place != 0).then(|| &mut *self.first().add((place / Moved::PLACES) as usize - 1))
+        }
+    }
+
     /// The place of a new entry, for this line.
     #[cold]
     #[inline(never)]
