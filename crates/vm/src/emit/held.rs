@@ -95,6 +95,21 @@ impl Known {
         self.lines.iter().any(|&(held, writable)| held == line && (writable || !write))
     }
 
+    /// Returns whether the line is that of one of two others that are held: of a place before it and one behind it that are
+    /// at most a line of `bytes` bytes apart.
+    fn surrounds(&self, line: Line, write: bool, bytes: u64) -> bool {
+        let Line::Of { root, at } = line else { return false };
+        let places = || {
+            self.lines.iter().filter_map(|&(held, writable)| match held {
+                Line::Of { root: of, at } if of == root && (writable || !write) => Some(at),
+                _ => None,
+            })
+        };
+        let before = places().filter(|&place| place <= at).max();
+        let behind = places().filter(|&place| place >= at).min();
+        before.zip(behind).is_some_and(|(before, behind)| before.abs_diff(behind) <= bytes)
+    }
+
     fn with(&self, mut more: Lines) -> Self {
         more.extend(&self.lines);
         Self { lines: more, ..self.clone() }
@@ -180,7 +195,8 @@ impl Held {
         if let Some(span) = span {
             self.reach(span);
         }
-        if line.is_some_and(|line| self.known.has(line, write)) {
+        let bytes = 1 << target.lines.log2;
+        if line.is_some_and(|line| self.known.has(line, write) || self.known.surrounds(line, write, bytes)) {
             return true;
         }
         let elsewhere = is_within && value.map().is_none_or(|map| Some(map) != target.data.tasks());
@@ -420,9 +436,10 @@ mod tests {
                 assert_eq!([7, 8, 17, 24, 25].map(|off| held.reaches(6, off, WORD)), expected);
             };
             check(&held, [false, true, true, true, false]);
-            assert!(access(&mut held, 8) && !access(&mut held, 9), "it may be another line's");
+            assert!(access(&mut held, 8) && access(&mut held, 9), "it is in the line of one of both");
+            assert!(!access(&mut held, 25), "it may be in another line");
             held.after(Op::Call { callee: Callee::Host, site: 0 }, 3, target);
-            check(&held, [false, true, true, true, false]);
+            check(&held, [false, true, true, true, true]);
             assert!(!access(&mut held, 8), "another CPU may have it");
             held.after(Op::Load { dst: 6, base: 6, off: 8, size: WORD, signed: false }, 4, target);
             check(&held, [false; 5]);
