@@ -75,6 +75,17 @@ impl Emitter<'_> {
             self.compare(wide, cond == Cond::Set, a, b);
             return self.asm.to(taken(cond), target);
         }
+        if self.order.is_aside(self.at) {
+            let counted = self.pending;
+            let aside = self.later(move |e| {
+                e.count(counted);
+                e.check_fuel(site);
+                let target = e.target(target);
+                e.asm.to(Code::Jmp_rel32_64, target);
+            });
+            self.compare(wide, cond == Cond::Set, a, b);
+            return self.asm.to(taken(cond), aside);
+        }
         let next = self.asm.label();
         // Counting has set the flags, but it matters only if the jump is taken.
         let fuel_is_used_up = self.later(move |e| {

@@ -91,7 +91,7 @@ fn ways(ops: &[Op], order: &Order, pending_at: &[Option<i32>], mut way: impl FnM
             pending = pending_at[target as usize].unwrap_or(pending);
         }
         let is_counted = matches!(op, Op::Call { .. } | Op::MayGoto { .. } | Op::Atomic { .. } | Op::Exit);
-        if is_counted || op.target().is_some() && looks_at_count(at, op, order) {
+        if is_counted || op.target().is_some() && looks_at_count(at, op, order) && !order.is_aside(at) {
             pending = 0;
         }
         open = !op.ends();

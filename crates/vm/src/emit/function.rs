@@ -245,7 +245,7 @@ impl<'a> Emitter<'a> {
             }
             Op::Branch { wide, cond, a, b, target, site } => {
                 let past = self.past_repeat(number);
-                if past.is_none() {
+                if past.is_none() && !self.order.is_aside(number) {
                     self.settle_before_jump(target, site);
                 }
                 self.branch(wide, cond, (a, b), target, site, past);

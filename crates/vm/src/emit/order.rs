@@ -12,6 +12,8 @@ pub(super) struct Order {
     pub(super) ops: Vec<usize>,
     /// Whether the target of a jump is emitted right behind it.
     follows: Vec<bool>,
+    /// Whether a branch backwards is not the last one to its target, so that it mostly is not taken.
+    aside: Vec<bool>,
     /// For a jump whose fuel the next call looks at: the operations from its target up to that call, which it counts.
     until_call: Vec<Option<i32>>,
 }
@@ -32,6 +34,7 @@ impl Order {
         let mut order = Self {
             ops: Vec::with_capacity(ops.len()),
             follows: vec![false; ops.len()],
+            aside: aside(ops),
             until_call: Vec::new(),
         };
         let mut placed = vec![false; ops.len()];
@@ -76,10 +79,31 @@ impl Order {
         self.follows[jump]
     }
 
+    /// Returns whether a branch backwards leads aside first, to code that counts and looks at the fuel, so that the way past
+    /// it need not.
+    pub(super) fn is_aside(&self, branch: usize) -> bool {
+        self.aside[branch]
+    }
+
     /// If the next call looks at the fuel for a jump: how many operations that call counts since then.
     pub(super) fn until_call(&self, jump: usize) -> Option<i32> {
         self.until_call[jump]
     }
+}
+
+/// The branches backwards that are not the last ones to their targets: a loop mostly goes on where its body ends.
+fn aside(ops: &[Op]) -> Vec<bool> {
+    let mut last = vec![0; ops.len()];
+    for (at, target) in ops.iter().enumerate().filter_map(|(at, op)| Some((at, op.target()? as usize))) {
+        if target <= at {
+            last[target] = at;
+        }
+    }
+    let is_aside = |(at, &op): (usize, &Op)| match op {
+        Op::Branch { target, site, .. } => site != NO_SITE && last[target as usize] > at,
+        _ => false,
+    };
+    ops.iter().enumerate().map(is_aside).collect()
 }
 
 /// How many operations there are up to a `bpf_iter_num_next`, if all before it change only registers.
@@ -124,6 +148,15 @@ mod tests {
         check(&[jump(3, NO_SITE), NOP, jump(3, NO_SITE), branch, jump(1, 7)], &[0, 3, 4, 1, 2]);
         // Nothing leads there.
         check(&[Op::Exit, jump(1, 7)], &[0]);
+    }
+
+    #[test]
+    fn a_branch_backwards_leads_aside_if_another_one_comes_later() {
+        let branch =
+            |target, site| Op::Branch { wide: true, cond: Cond::Eq, a: 1, b: Operand::Imm(0), target, site };
+        let ops = [NOP, branch(0, 7), branch(3, NO_SITE), branch(0, 8), Op::Exit];
+        let order = Order::new(&ops, true);
+        assert_eq!([1, 2, 3].map(|at| order.is_aside(at)), [true, false, false]);
     }
 
     #[test]
