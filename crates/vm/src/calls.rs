@@ -25,7 +25,7 @@ pub(crate) unsafe fn invoke(context: *mut Context, function: u32, r10: u64, args
     // SAFETY: the table has an entry for each of the code's functions, and `function` is one.
     unsafe {
         let table = (*context).native;
-        if table.is_null() {
+        if table.is_null() || !(*(*context).code).can_emitted_take(function, r10, args[0]) {
             return interp::run(context, function, r10, args);
         }
         let [a, b, c, d, e] = args;

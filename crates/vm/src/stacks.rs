@@ -10,7 +10,8 @@ use keel_abi::bpf::{Ea, World};
 pub(crate) const MAX_ARGS: usize = 64;
 
 const STACK_BYTES: u64 = FRAME_BYTES * MAX_FRAMES;
-const ARGS_BYTES: u64 = 8 * MAX_ARGS as u64;
+/// Bytes of a context.
+pub(crate) const ARGS_BYTES: u64 = 8 * MAX_ARGS as u64;
 /// Memory that a frame has for what its callback is given: a map's key, or a `struct bpf_dynptr`.
 pub(crate) const FRAME_SCRATCH: u64 = 16;
 const SCRATCH_BYTES: u64 = FRAME_SCRATCH * MAX_FRAMES;

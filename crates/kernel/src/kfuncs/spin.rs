@@ -69,9 +69,17 @@ impl Kernel {
         }
         let at = self.moment();
         self.spins.release(lock, at);
-        self.sync_released(c, Sync::Spin(lock.0));
+        if self.clocks.is_some() {
+            self.note_spin_release(c, lock);
+        }
         self.this_cpu().releases_spin();
         0.into()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_spin_release(&mut self, c: CpuId, lock: Ea) {
+        self.sync_released(c, Sync::Spin(lock.0));
     }
 
     fn spin_held(&self) -> Option<Ea> {

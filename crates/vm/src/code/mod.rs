@@ -17,7 +17,7 @@ use crate::native::Native;
 use keel_abi::bpf::{CallPlace, Fault, FaultKind};
 use keel_abi::lines::{LEAST_LINE_BYTES, LINE_SIZES};
 use keel_object::model::{LineInfo, MapDef, Object, Poison};
-use op::Op;
+use op::{Callee, Op};
 use std::sync::{Arc, OnceLock};
 pub(crate) use tables::NO_IMPORT;
 
@@ -95,6 +95,9 @@ pub struct Code {
     pub(crate) functions: Vec<Func>,
     /// Per program, its function.
     pub(crate) entries: Vec<u32>,
+    /// For each function, whether emitted code expects that it only begins as a callback, with R1 the address of the
+    /// callback's context, which is R10. If something else is in R1, it is interpreted.
+    pub(crate) takes_context: Vec<bool>,
     pub(crate) imports: Vec<(Needed, u32)>,
     pub(crate) addresses: Vec<(Address, u32)>,
     pub(crate) sites: Vec<Site>,
@@ -126,6 +129,20 @@ const TASKS_SECTION: &str = ".bss.tasks";
 /// The map of that section, if an object contains it.
 pub(crate) fn tasks_map(object: &Object) -> Option<u32> {
     object.maps.iter().position(|map| map.name == TASKS_SECTION).map(|map| map as u32)
+}
+
+/// The functions of callbacks that no other function calls.
+fn takes_context(object: &Object, functions: &[Func]) -> Vec<bool> {
+    let mut takes = vec![false; functions.len()];
+    for program in object.programs.iter().filter(|program| program.section.starts_with("struct_ops")) {
+        takes[program.function as usize] = true;
+    }
+    for op in functions.iter().flat_map(|function| &function.ops) {
+        if let Op::Call { callee: Callee::Function(function), .. } = *op {
+            takes[function as usize] = false;
+        }
+    }
+    takes
 }
 
 /// No code yet.
@@ -165,6 +182,7 @@ impl Code {
         let shape = (object.maps.len(), object.ksyms.len());
         let user_half = object.maps.iter().find_map(user_half);
         Ok(Arc::new(Self {
+            takes_context: takes_context(object, &functions),
             functions,
             entries,
             imports,
@@ -178,6 +196,11 @@ impl Code {
             #[cfg(target_arch = "x86_64")]
             emitted: [untranslated(), untranslated()],
         }))
+    }
+
+    /// Returns whether emitted code can run a function with these in R10 and R1.
+    pub(crate) fn can_emitted_take(&self, function: u32, r10: u64, r1: u64) -> bool {
+        r1 == r10 || !self.takes_context[function as usize]
     }
 
     /// How many operations its functions have.
@@ -211,8 +234,8 @@ impl Code {
     }
 
     /// Each function's native code for a machine with these lines, translated on the first call: by Cranelift if
-    /// `by_cranelift` is set, or if there is nothing better for this host. `counts` says that the engine has the price
-    /// of `bpf_iter_num_next`.
+    /// `by_cranelift` is set, or if there is nothing better for this host. `counts` says that the engine has the prices
+    /// of all functions that emitted code handles.
     pub(crate) fn native(
         &self,
         lines: LineForm,

@@ -5,7 +5,8 @@ use super::asm::Label;
 use super::early::Base;
 use super::function::Emitter;
 use super::held::Line;
-use super::moves::Mover;
+use super::live::{self, Set};
+use super::moves::{self, Mover};
 use super::registers::{
     A, B, CONTEXT, DELTA, FRAME, at, at_entry, at_sum, field, half, part, part_of_b, whole,
 };
@@ -48,9 +49,26 @@ impl Emitter<'_> {
 
     /// The place of an access that is in bounds.
     pub(super) fn place(&self, base: u8, off: i32) -> MemoryOperand {
-        match base {
-            10 => at(FRAME, off.into()),
-            base => at_sum(DELTA, whole(base), off.into()),
+        match self.values.get(usize::from(base)) {
+            None => at(FRAME, off.into()),
+            Some(value) if value.is_in_stack(off, 1) => at(FRAME, value.from_frame(off)),
+            Some(_) => at_sum(DELTA, whole(base), off.into()),
+        }
+    }
+
+    /// The registers that the current operation or a later one reads.
+    fn needed_here(&self) -> Set {
+        (live::uses(self.ops[self.at]).0 | self.read_later) & !self.owed
+    }
+
+    /// Moves a line here, and preserves these registers.
+    fn call_mover(&mut self, mover: Label, keep: Set) {
+        let saved = keep & moves::CHANGED;
+        live::each(saved, 0..=9).for_each(|reg| self.asm.reg(Code::Push_r64, whole(reg)));
+        self.asm.to(Code::Call_rel32_64, mover);
+        let mut saved: Vec<u8> = live::each(saved, 0..=9).collect();
+        while let Some(reg) = saved.pop() {
+            self.asm.reg(Code::Pop_r64, whole(reg));
         }
     }
 
@@ -86,9 +104,9 @@ impl Emitter<'_> {
         };
         self.asm.reg_mem(Code::Mov_r64_rm64, B, words);
         self.asm.reg_mem(Code::Mov_r64_rm64, B, at_entry(B, A, 8));
-        let held = self.asm.label();
+        let (held, keep) = (self.asm.label(), self.needed_here());
         let moves = self.later(move |e| {
-            e.asm.to(Code::Call_rel32_64, mover);
+            e.call_mover(mover, keep);
             e.leave_if_denied(outside);
             e.asm.to(Code::Jmp_rel32_64, held);
         });
@@ -110,12 +128,13 @@ impl Emitter<'_> {
         if self.held.access((base, off), size, write, &self.values, &self.target) {
             return;
         }
-        let (line, place) = (1_u64 << self.target.lines.log2, Spot::Any(Base::Register(base), off));
+        let line = 1_u64 << self.target.lines.log2;
         let value = self.values[usize::from(base)];
+        let place = Spot::Any(Base::of(base, value), off);
         let fixed = Line::fixed(value, off, line).and_then(|line| self.fixed_spot(line));
-        let aligned = value.within_line(0, line) == Some(0);
+        let aligned = value.map().is_some() && value.within_line(0, line) == Some(0);
         let spot = fixed.or(aligned.then_some(Spot::Aligned(base, off.div_euclid(line as i32))));
-        self.look(spot.unwrap_or(place), place, access);
+        self.look(spot.unwrap_or(place), place, access, self.needed_here());
     }
 
     /// The place of a line's word beside that of an address from the table.
@@ -129,12 +148,12 @@ impl Emitter<'_> {
     /// Like `fixed_spot` for a line that a loop begins with.
     pub(super) fn look_early(&mut self, line: Line, base: Base, off: i32, access: Access) {
         let place = Spot::Any(base, off);
-        self.look(self.fixed_spot(line).unwrap_or(place), place, access);
+        self.look(self.fixed_spot(line).unwrap_or(place), place, access, live::ALL);
     }
 
     /// Continues once the CPU holds the line at this spot, whose address is at `place`, if that is in bounds; moves the
-    /// line here if necessary.
-    fn look(&mut self, spot: Spot, place: Spot, access: Access) {
+    /// line here if necessary, and then preserves these registers.
+    fn look(&mut self, spot: Spot, place: Spot, access: Access, keep: Set) {
         let (held, mover) = (self.asm.label(), self.mover(access).by_address);
         let moves = self.later(move |e| {
             match spot {
@@ -142,7 +161,7 @@ impl Emitter<'_> {
                 Spot::Aligned(_, lines) => e.asm.reg_imm(Code::Add_rm64_imm32, A, lines),
                 Spot::Fixed(..) => e.number_line_at(place),
             }
-            e.asm.to(Code::Call_rel32_64, mover);
+            e.call_mover(mover, keep);
             e.asm.to(Code::Jmp_rel32_64, held);
         });
         let words = field(offset_of!(Context, words));
@@ -174,6 +193,10 @@ impl Emitter<'_> {
         match place {
             Spot::Any(Base::Register(reg), off) => {
                 self.asm.reg_mem(Code::Lea_r64_m, A, at(whole(reg), off.into()));
+            }
+            Spot::Any(Base::Frame(from), off) => {
+                self.asm.reg_mem(Code::Lea_r64_m, A, at(FRAME, from + i64::from(off)));
+                self.asm.reg_reg(Code::Sub_r64_rm64, A, DELTA);
             }
             Spot::Any(Base::Slot(slot), off) => {
                 self.tabled_address(A, slot);

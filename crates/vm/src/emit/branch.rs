@@ -21,6 +21,18 @@ impl Emitter<'_> {
         self.asm.to(Code::Jmp_rel32_64, target);
     }
 
+    /// A jump whose target follows it.
+    pub(super) fn go_on(&mut self, number: usize, site: u32) {
+        if site == NO_SITE {
+            return;
+        }
+        self.unchecked = self.order.until_call(number).map(|count| (site, count));
+        if self.unchecked.is_none() {
+            self.settle();
+            self.check_fuel(site);
+        }
+    }
+
     /// Like `jump` if something else has set the flags since.
     fn jump_later(&mut self, target: u32, site: u32) {
         if site != NO_SITE {
@@ -31,7 +43,17 @@ impl Emitter<'_> {
 
     /// Continues unless the fuel is used up. The operation has just been counted, which has set the flags.
     pub(super) fn check_fuel(&mut self, site: u32) {
+        let unchecked = self.unchecked.take();
         let never_ends = self.later(move |e| {
+            if let Some((jump, since)) = unchecked {
+                let since_then = e.asm.label();
+                e.asm.mem_imm(Code::Cmp_rm64_imm32, insns(), since);
+                e.asm.to(Code::Jle_rel32_64, since_then);
+                e.count(-since);
+                e.set_site(jump);
+                e.asm.call_tabled(stubs::NEVER_ENDS);
+                e.asm.bind(since_then);
+            }
             e.set_site(site);
             e.asm.call_tabled(stubs::NEVER_ENDS);
         });
@@ -52,6 +74,17 @@ impl Emitter<'_> {
             let target = instead.unwrap_or_else(|| self.way_to(target));
             self.compare(wide, cond == Cond::Set, a, b);
             return self.asm.to(taken(cond), target);
+        }
+        if self.order.is_aside(self.at) {
+            let counted = self.pending;
+            let aside = self.later(move |e| {
+                e.count(counted);
+                e.check_fuel(site);
+                let target = e.target(target);
+                e.asm.to(Code::Jmp_rel32_64, target);
+            });
+            self.compare(wide, cond == Cond::Set, a, b);
+            return self.asm.to(taken(cond), aside);
         }
         let next = self.asm.label();
         // Counting has set the flags, but it matters only if the jump is taken.

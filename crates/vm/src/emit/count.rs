@@ -5,6 +5,7 @@
 
 use super::branch::fits;
 use super::function::Emitter;
+use super::order::Order;
 use super::registers;
 use crate::code::op::{NO_SITE, Op};
 use iced_x86::Code;
@@ -14,16 +15,22 @@ pub(super) fn is_forward_jump(op: Op) -> bool {
     matches!(op, Op::Jump { site: NO_SITE, .. } | Op::Branch { site: NO_SITE, .. })
 }
 
+/// Returns whether an operation is a jump that looks at the count.
+fn looks_at_count(at: usize, op: Op, order: &Order) -> bool {
+    !is_forward_jump(op) && order.until_call(at).is_none()
+}
+
 /// How much the count lacks at jump targets: nothing where a jump leads that needs it. Elsewhere as much as on the way
 /// there that is in the most loops, which has nothing to add then.
-pub(super) fn at_targets(ops: &[Op]) -> Vec<Option<i32>> {
+pub(super) fn at_targets(ops: &[Op], order: &Order) -> Vec<Option<i32>> {
     let mut pending = vec![None; ops.len()];
-    for target in ops.iter().filter(|&&op| !is_forward_jump(op)).filter_map(|op| op.target()) {
+    let looks = |&(at, &op): &(usize, &Op)| looks_at_count(at, op, order);
+    for target in ops.iter().enumerate().filter(looks).filter_map(|(_, op)| op.target()) {
         pending[target as usize] = Some(0);
     }
     let (fixed, depths) = (pending.clone(), loops_around(ops));
     let mut chosen: Vec<Option<usize>> = vec![None; ops.len()];
-    ways(ops, &pending, |from, to, _| {
+    ways(ops, order, &pending, |from, to, _| {
         if chosen[to].is_none_or(|best| depths[best] < depths[from]) {
             chosen[to] = Some(from);
         }
@@ -32,7 +39,7 @@ pub(super) fn at_targets(ops: &[Op]) -> Vec<Option<i32>> {
     const ROUNDS: usize = 8;
     for _ in 0..ROUNDS {
         let mut next = fixed.clone();
-        ways(ops, &pending, |from, to, lacks| {
+        ways(ops, order, &pending, |from, to, lacks| {
             if fixed[to].is_none() && chosen[to] == Some(from) {
                 next[to] = Some(lacks);
             }
@@ -63,7 +70,7 @@ fn loops_around(ops: &[Op]) -> Vec<u32> {
 
 /// Calls `way` for each way to a jump target: from where, to where, and how much the count lacks, given that for the
 /// targets.
-fn ways(ops: &[Op], pending_at: &[Option<i32>], mut way: impl FnMut(usize, usize, i32)) {
+fn ways(ops: &[Op], order: &Order, pending_at: &[Option<i32>], mut way: impl FnMut(usize, usize, i32)) {
     let mut is_target = vec![false; ops.len()];
     ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
     let (mut pending, mut open) = (0, true);
@@ -78,13 +85,13 @@ fn ways(ops: &[Op], pending_at: &[Option<i32>], mut way: impl FnMut(usize, usize
             continue;
         }
         pending += 1;
-        if let Some(target) = op.target().filter(|_| is_forward_jump(op)) {
+        if let Some(target) = op.target().filter(|_| !looks_at_count(at, op, order)) {
             way(at, target as usize, pending);
             // The jump may have been counted.
             pending = pending_at[target as usize].unwrap_or(pending);
         }
         let is_counted = matches!(op, Op::Call { .. } | Op::MayGoto { .. } | Op::Atomic { .. } | Op::Exit);
-        if is_counted || op.target().is_some() && !is_forward_jump(op) {
+        if is_counted || op.target().is_some() && looks_at_count(at, op, order) && !order.is_aside(at) {
             pending = 0;
         }
         open = !op.ends();
@@ -135,7 +142,8 @@ mod tests {
         let back =
             |target, site| Op::Branch { wide: true, cond: Cond::Ne, a: 1, b: Operand::Imm(0), target, site };
         let check = |last: Op, expected: [Option<i32>; 2]| {
-            let pending = at_targets(&[jump, nop, nop, nop, nop, last, Op::Exit]);
+            let ops = [jump, nop, nop, nop, nop, last, Op::Exit];
+            let pending = at_targets(&ops, &Order::new(&ops, true));
             assert_eq!([pending[1], pending[4]], expected, "{last:?}");
         };
         check(back(1, 7), [Some(0), Some(3)]);

@@ -3,24 +3,58 @@
 //! The processor divides rdx:rax, which are R2 and R0: each is saved during the division if it is read later.
 
 use super::alu::sized;
+use super::asm::Label;
 use super::function::Emitter;
 use super::live;
-use super::registers::{A, B, B32, half, whole};
+use super::registers::{A, A32, B, B32, half, whole};
 use crate::code::op::{Alu, Operand};
 use iced_x86::{Code, Register};
 
+/// A copy of 32 and of 64 bits.
+const MOV: [Code; 2] = [Code::Mov_r32_rm32, Code::Mov_r64_rm64];
 const R0: u8 = 0;
 const R2: u8 = 2;
 
 impl Emitter<'_> {
     pub(super) fn divide(&mut self, op: Alu, wide: bool, dst: u8, src: Operand) {
         let done = self.asm.label();
+        match (op, src) {
+            (Alu::Mod, Operand::Reg(by @ 0..=9)) => self.reduce(wide, dst, by, done),
+            _ => self.divide_fully(op, wide, dst, src, done),
+        }
+        self.asm.bind(done);
+    }
+
+    fn divide_fully(&mut self, op: Alu, wide: bool, dst: u8, src: Operand, done: Label) {
         let divisor = self.divisor(op == Alu::Div, wide, dst, src, done);
         self.save(wide, dst);
         self.asm.reg_reg(Code::Xor_r32_rm32, Register::EDX, Register::EDX);
         self.asm.reg([Code::Div_rm32, Code::Div_rm64][usize::from(wide)], divisor);
         self.restore(op == Alu::Div, dst);
-        self.asm.bind(done);
+    }
+
+    /// The remainder of a division by a register, which mostly keeps a number in a ring: at most one subtraction gives
+    /// it. Everything else, and the divisor 0, is left to a division.
+    fn reduce(&mut self, wide: bool, dst: u8, by: u8, done: Label) {
+        let at = usize::from(wide);
+        let (compare, copy) = ([Code::Cmp_r32_rm32, Code::Cmp_r64_rm64][at], MOV[at]);
+        let (dividend, divisor, rest) = (sized(wide, dst), sized(wide, by), [A32, A][at]);
+        let read_later = self.read_later;
+        let fully = self.later(move |e| {
+            e.read_later = read_later;
+            e.divide_fully(Alu::Mod, wide, dst, Operand::Reg(by), done);
+            e.asm.to(Code::Jmp_rel32_64, done);
+        });
+        if !wide && !self.values[usize::from(dst)].is_half() {
+            self.asm.reg_reg(copy, dividend, dividend);
+        }
+        self.asm.reg_reg(compare, dividend, divisor);
+        self.asm.to(Code::Jb_rel32_64, done);
+        self.asm.reg_reg(copy, rest, dividend);
+        self.asm.reg_reg([Code::Sub_r32_rm32, Code::Sub_r64_rm64][at], rest, divisor);
+        self.asm.reg_reg(compare, rest, divisor);
+        self.asm.to(Code::Jae_rel32_64, fully);
+        self.asm.reg_reg(copy, dividend, rest);
     }
 
     /// Dividing by -1 negates, so that it cannot overflow.
@@ -48,14 +82,7 @@ impl Emitter<'_> {
 
     /// The register of the divisor, which is `B` unless the division leaves its own alone. If the divisor is 0, continues
     /// at `done` with 0, or with the dividend as the remainder.
-    fn divisor(
-        &mut self,
-        is_quotient: bool,
-        wide: bool,
-        dst: u8,
-        src: Operand,
-        done: super::asm::Label,
-    ) -> Register {
+    fn divisor(&mut self, is_quotient: bool, wide: bool, dst: u8, src: Operand, done: Label) -> Register {
         let at = usize::from(wide);
         let mut divisor = [B32, B][at];
         match self.source(wide, src) {

@@ -7,7 +7,7 @@
 use super::function::{Emitter, Target};
 use super::held::{Known, Line};
 use super::live::{self, Set};
-use super::values::{self, Registers};
+use super::values::{self, Registers, Value};
 use crate::code::op::{Access, Op, Size, in_frame};
 
 /// Where the address of an access comes from.
@@ -17,6 +17,18 @@ pub(super) enum Base {
     Register(u8),
     /// The table of addresses.
     Slot(u32),
+    /// The end of the function's frame, at this distance.
+    Frame(i64),
+}
+
+impl Base {
+    /// That of a register with this value.
+    pub(super) fn of(reg: u8, value: Value) -> Self {
+        match value {
+            Value::Frame(from) => Self::Frame(from),
+            _ => Self::Register(reg),
+        }
+    }
 }
 
 /// A look at a line that a loop begins with.
@@ -166,7 +178,11 @@ fn look(
         return None;
     }
     let line = Line::fixed(value, off, 1 << target.lines.log2)?;
-    Some(Look { line, access, base: bases[usize::from(base)]?, off })
+    let base = match Base::of(base, value) {
+        Base::Register(_) => bases[usize::from(base)]?,
+        other => other,
+    };
+    Some(Look { line, access, base, off })
 }
 
 impl<'a> Emitter<'a> {

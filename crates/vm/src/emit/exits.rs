@@ -5,6 +5,7 @@ use super::asm::Label;
 use super::function::Emitter;
 use super::registers::{A32, B32};
 use super::stubs;
+use super::values::Value;
 use iced_x86::Code;
 
 impl Emitter<'_> {
@@ -12,9 +13,13 @@ impl Emitter<'_> {
     pub(super) fn exit_here(&mut self) -> Label {
         let exit = *self.exit.get_or_insert_with(|| self.asm.label());
         // The interpreter counts the operation again.
-        let (at, owed, counted) = (self.at, self.owed, self.pending - 1);
+        let (at, owed, counted, result) = (self.at, self.owed, self.pending - 1, self.values[0]);
         self.later(move |e| {
             e.zero_all(owed);
+            if let Value::Frame(off) = result {
+                // It may not have been needed so far.
+                e.load_frame_address(0, off);
+            }
             e.count(counted);
             e.asm.reg_imm(Code::Mov_r32_imm32, B32, at as i32);
             e.asm.to(Code::Jmp_rel32_64, exit);

@@ -1,12 +1,14 @@
 //! A function, operation by operation.
 
 use super::asm::{Asm, Label};
+use super::carried;
 use super::count;
 use super::early::{self, Looks};
 use super::held::{self, Held, Known};
 use super::iterators::Iteration;
 use super::live::{self, Set};
 use super::moves::Movers;
+use super::order::Order;
 use super::registers::{A, CONTEXT, DELTA, FRAME, at, field, half, whole};
 use super::repeats::Repeats;
 use super::values::{self, Data, Registers, Value};
@@ -27,14 +29,25 @@ pub(super) struct Target<'a> {
     pub(super) has_arena: bool,
     pub(super) movers: Movers,
     pub(super) data: &'a dyn Data,
+    /// The function only begins as a callback ([`Code::takes_context`](crate::code::Code::takes_context)).
+    pub(super) is_callback: bool,
 }
 
 impl Target<'_> {
     /// Returns whether an access at this offset from a register is certainly within the object's global data, or the
-    /// function's frame. Neither is in an arena, whose pages may be unbacked.
+    /// callback's stack. Neither is in an arena, whose pages may be unbacked.
     pub(super) fn is_within(&self, value: Value, off: i32, size: Size) -> bool {
         let bytes = size.bytes();
-        value.is_in_frame(off, bytes) || value.is_within(off, bytes, self.data)
+        value.is_in_stack(off, bytes) || value.is_within(off, bytes, self.data)
+    }
+
+    /// What registers hold where the function begins: the context of a callback is behind its first frame.
+    pub(super) fn entry(&self) -> Registers {
+        let mut registers = [Value::Any; 10];
+        if self.is_callback {
+            registers[1] = Value::Frame(0);
+        }
+        registers
     }
 }
 
@@ -44,6 +57,7 @@ pub(super) struct Emitter<'a> {
     /// For each function of the object, the target of calls from emitted code.
     pub(super) functions: &'a [Label],
     pub(super) ops: &'a [Op],
+    pub(super) order: Order,
     pub(super) repeats: Repeats,
     pub(super) target: Target<'a>,
     /// What the registers hold at the current operation, and at jump targets.
@@ -56,17 +70,25 @@ pub(super) struct Emitter<'a> {
     /// For each operation, the target of jumps to it.
     targets: Vec<Option<Label>>,
     live: Vec<Set>,
+    /// Like `live`, without registers that are only read as addresses in the stack: emitted code needs no register for
+    /// these, but the interpreter does.
+    pub(super) needed: Vec<Set>,
     /// Registers that are read after the current operation.
     pub(super) read_later: Set,
     /// Registers that are 0, but have not been zeroed yet; and those at jump targets.
     pub(super) owed: Set,
     pub(super) owed_at: Vec<Set>,
+    /// Whether costs may be carried, and the same at jump targets.
+    pub(super) carried: bool,
+    carried_at: Vec<bool>,
     /// Those of R6 to R9 that the function changes.
     kept: Vec<u8>,
     /// Instructions that the context does not count yet.
     pub(super) pending: i32,
     /// The same at jump targets, once a way there is known.
     pub(super) pending_at: Vec<Option<i32>>,
+    /// A jump whose fuel the next call looks at: its site, and how many operations that call counts since then.
+    pub(super) unchecked: Option<(u32, i32)>,
     cold: Vec<Cold<'a>>,
     /// The current operation.
     pub(super) at: usize,
@@ -86,12 +108,13 @@ impl<'a> Emitter<'a> {
         let written =
             ops.iter().fold(0, |set, &op| set | live::uses(op).1) | live.first().copied().unwrap_or(0);
         let kept = live::each(written, 6..=9).collect();
-        let values_at = values::at_targets(ops, target.data);
+        let values_at = values::at_targets(ops, target.entry(), target.data);
         let mut looks = early::all(ops, &values_at, &target);
         let held_at = held::at_targets(ops, &values_at, &mut looks, &target);
-        let (values, held) = ([Value::Any; 10], Held::new());
+        let (values, held) = (target.entry(), Held::new());
+        let needed = needed(ops, &values_at, &target);
         let (pending, cold) = (0, Vec::new());
-        let repeats = Repeats::new(ops);
+        let (repeats, order) = (Repeats::new(ops), Order::new(ops, target.data.counts()));
         Self {
             asm,
             functions,
@@ -106,11 +129,16 @@ impl<'a> Emitter<'a> {
             looks,
             targets,
             live,
+            needed,
             read_later: 0,
             owed: 0,
+            carried: true,
+            carried_at: carried::at_targets(ops),
             kept,
             pending,
-            pending_at: count::at_targets(ops),
+            pending_at: count::at_targets(ops, &order),
+            order,
+            unchecked: None,
             cold,
             at: 0,
             exit: None,
@@ -125,7 +153,8 @@ impl<'a> Emitter<'a> {
         // Is the operation the second one of a pair?
         let mut is_done = false;
         let mut open = true;
-        for (at, &op) in self.ops.iter().enumerate() {
+        for at in std::mem::take(&mut self.order.ops) {
+            let op = self.ops[at];
             if let Some(target) = self.targets[at].filter(|_| !self.repeats.has(at)) {
                 if open {
                     self.pay(self.zero_at(at));
@@ -133,7 +162,7 @@ impl<'a> Emitter<'a> {
                     self.look_at(&self.looks_before(at));
                 }
                 self.asm.bind(target);
-                (open, self.owed) = (true, self.owed_at[at]);
+                (open, self.owed, self.carried) = (true, self.owed_at[at], self.carried_at[at]);
                 self.pending = self.pending_at[at].unwrap_or(0);
                 self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
                 self.held.meet(self.held_at[at].as_ref(), at as u32);
@@ -151,7 +180,8 @@ impl<'a> Emitter<'a> {
             self.forget_written(op);
             values::after(op, &mut self.values, self.target.data);
             self.held.after(op, at as u32, &self.target);
-            open = !op.ends();
+            self.carried = carried::after(op, self.carried);
+            open = !op.ends() || self.order.follows(at);
         }
         while let Some(cold) = self.cold.pop() {
             cold(&mut self);
@@ -208,13 +238,14 @@ impl<'a> Emitter<'a> {
             Op::Load { dst, base, off, size, signed } => self.load(dst, base, off, size, signed),
             Op::Store { base, off, size, src } => self.store(base, off, size, src),
             Op::Atomic { base, off, size, op, src, fetch } => self.atomic(base, off, size, op, src, fetch),
+            Op::Jump { site, .. } if self.order.follows(number) => self.go_on(number, site),
             Op::Jump { target, site } => {
                 self.settle_before_jump(target, site);
                 self.jump(target, site);
             }
             Op::Branch { wide, cond, a, b, target, site } => {
                 let past = self.past_repeat(number);
-                if past.is_none() {
+                if past.is_none() && !self.order.is_aside(number) {
                     self.settle_before_jump(target, site);
                 }
                 self.branch(wide, cond, (a, b), target, site, past);
@@ -304,4 +335,24 @@ impl<'a> Emitter<'a> {
             Operand::Imm(imm) => Err(i32::try_from(imm).expect("immediates of BPF have 32 bits")),
         }
     }
+}
+
+/// Per operation, the registers that emitted code reads from there on.
+fn needed(ops: &[Op], values_at: &[Option<Box<Registers>>], target: &Target<'_>) -> Vec<Set> {
+    let mut reads: Vec<Set> = ops.iter().map(|&op| live::uses(op).0).collect();
+    values::each(ops, values_at, target.entry(), target.data, |at, op, registers| {
+        let access = match op {
+            Op::Load { base, off, size, .. } => Some((base, off, size, None)),
+            Op::Store { base, off, size, src } => Some((base, off, size, Some(src))),
+            _ => None,
+        };
+        if let Some((base, off, size, src)) = access
+            && let Some(value) = registers.get(usize::from(base))
+            && value.is_in_stack(off, size.bytes())
+            && src != Some(Operand::Reg(base))
+        {
+            reads[at] &= !live::bit(base);
+        }
+    });
+    live::before_reading(ops, |at| reads[at])
 }

@@ -95,6 +95,21 @@ impl Known {
         self.lines.iter().any(|&(held, writable)| held == line && (writable || !write))
     }
 
+    /// Returns whether the line is that of one of two others that are held: of a place before it and one behind it that are
+    /// at most a line of `bytes` bytes apart.
+    fn surrounds(&self, line: Line, write: bool, bytes: u64) -> bool {
+        let Line::Of { root, at } = line else { return false };
+        let places = || {
+            self.lines.iter().filter_map(|&(held, writable)| match held {
+                Line::Of { root: of, at } if of == root && (writable || !write) => Some(at),
+                _ => None,
+            })
+        };
+        let before = places().filter(|&place| place <= at).max();
+        let behind = places().filter(|&place| place >= at).min();
+        before.zip(behind).is_some_and(|(before, behind)| before.abs_diff(behind) <= bytes)
+    }
+
     fn with(&self, mut more: Lines) -> Self {
         more.extend(&self.lines);
         Self { lines: more, ..self.clone() }
@@ -180,7 +195,8 @@ impl Held {
         if let Some(span) = span {
             self.reach(span);
         }
-        if line.is_some_and(|line| self.known.has(line, write)) {
+        let bytes = 1 << target.lines.log2;
+        if line.is_some_and(|line| self.known.has(line, write) || self.known.surrounds(line, write, bytes)) {
             return true;
         }
         let elsewhere = is_within && value.map().is_none_or(|map| Some(map) != target.data.tasks());
@@ -298,7 +314,7 @@ fn walk(
     known: &mut [Option<Known>],
     mut arrive: impl FnMut(&mut Option<Known>, usize, bool, &Known) -> bool,
 ) -> bool {
-    let (mut held, mut registers, mut open, mut changed) = (Held::new(), [Value::Any; 10], true, false);
+    let (mut held, mut registers, mut open, mut changed) = (Held::new(), target.entry(), true, false);
     for (number, &op) in (0..).zip(ops) {
         let at = number as usize;
         if let Some(values) = &values_at[at] {
@@ -375,7 +391,7 @@ mod tests {
         let mut asm = Asm::default();
         let movers = Movers { read: Mover::new(&mut asm), write: Mover::new(&mut asm) };
         let lines = LineForm { log2: 6, grouped: false, crowded };
-        f(&Target { lines, has_arena: false, movers, data: &OneMap });
+        f(&Target { lines, has_arena: false, movers, data: &OneMap, is_callback: false });
     }
 
     fn registers(map: u32) -> Registers {
@@ -420,9 +436,10 @@ mod tests {
                 assert_eq!([7, 8, 17, 24, 25].map(|off| held.reaches(6, off, WORD)), expected);
             };
             check(&held, [false, true, true, true, false]);
-            assert!(access(&mut held, 8) && !access(&mut held, 9), "it may be another line's");
+            assert!(access(&mut held, 8) && access(&mut held, 9), "it is in the line of one of both");
+            assert!(!access(&mut held, 25), "it may be in another line");
             held.after(Op::Call { callee: Callee::Host, site: 0 }, 3, target);
-            check(&held, [false, true, true, true, false]);
+            check(&held, [false, true, true, true, true]);
             assert!(!access(&mut held, 8), "another CPU may have it");
             held.after(Op::Load { dst: 6, base: 6, off: 8, size: WORD, signed: false }, 4, target);
             check(&held, [false; 5]);
@@ -496,7 +513,7 @@ mod tests {
                     load(4, base, 8),
                     Op::Exit,
                 ];
-                let values_at = values::at_targets(&ops, target.data);
+                let values_at = values::at_targets(&ops, target.entry(), target.data);
                 let known = at_targets(&ops, &values_at, &mut early::all(&ops, &values_at, target), target);
                 let mut held = Held::new();
                 held.meet(known[6].as_ref(), 6);
@@ -517,7 +534,7 @@ mod tests {
             let back =
                 Op::Branch { wide: true, cond: Cond::Ne, a: 6, b: Operand::Imm(0), target: 3, site: 0 };
             let ops: Vec<Op> = before.into_iter().chain([body, back, Op::Exit]).collect();
-            let values_at = values::at_targets(&ops, target.data);
+            let values_at = values::at_targets(&ops, target.entry(), target.data);
             let known = at_targets(&ops, &values_at, &mut early::all(&ops, &values_at, target), target);
             let lines = known[3].as_ref().map(|known| &known.lines[..]);
             assert_eq!(lines, Some(expected), "{before:?} {body:?}");

@@ -51,8 +51,19 @@ impl Emitter<'_> {
         self.asm.reg_mem(Code::Mov_r32_rm32, B32, number);
         self.asm.reg_mem(Code::Cmp_r32_rm32, B32, end);
         self.asm.to(Code::Jge_rel32_64, over);
-        self.load_frame_address(0, off);
+        if !self.iteration.is_some_and(|iteration| !self.needs_result(iteration.branch)) {
+            self.load_frame_address(0, off);
+        }
         self.asm.bind(done);
+    }
+
+    /// Returns whether the code that follows a branch if there is another number reads R0.
+    fn needs_result(&self, branch: usize) -> bool {
+        let next = match self.ops[branch] {
+            Op::Branch { cond: Cond::Ne, target, .. } => target as usize,
+            _ => branch + 1,
+        };
+        self.needed.get(next).is_none_or(|&needed| live::has(needed, 0))
     }
 
     /// Like `num_next` for an iterator that may be elsewhere.

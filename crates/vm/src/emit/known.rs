@@ -21,11 +21,14 @@ impl Emitter<'_> {
             e.asm.to(Code::Jmp_rel32_64, done);
         });
         let carry = field(offset_of!(Context, carry_ps));
+        let is_carried = self.carried || !self.target.data.counts();
         self.check_fuel(site);
-        self.asm.reg_mem(Code::Mov_r64_rm64, B, carry);
-        const { assert!(HOST_SERVES == u64::MAX) };
-        self.asm.reg_imm(Code::Cmp_rm64_imm8, B, -1);
-        self.asm.to(Code::Je_rel32_64, elsewhere);
+        if is_carried {
+            self.asm.reg_mem(Code::Mov_r64_rm64, B, carry);
+            const { assert!(HOST_SERVES == u64::MAX) };
+            self.asm.reg_imm(Code::Cmp_rm64_imm8, B, -1);
+            self.asm.to(Code::Je_rel32_64, elsewhere);
+        }
         match known {
             Known::Ktime | Known::Now => {
                 self.asm.reg_imm(Code::Mov_r32_imm32, half(1), known as i32);
@@ -42,9 +45,12 @@ impl Emitter<'_> {
             Known::SmpId | Known::RcuLock | Known::RcuUnlock => {}
         }
         let price = field(offset_of!(Context, known_ps) + 8 * known as usize);
-        self.asm.reg_mem(Code::Add_r64_rm64, B, price);
+        let charge = if is_carried { Code::Add_r64_rm64 } else { Code::Mov_r64_rm64 };
+        self.asm.reg_mem(charge, B, price);
         self.asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), B);
-        self.asm.mem_imm(Code::Mov_rm64_imm32, carry, 0);
+        if is_carried {
+            self.asm.mem_imm(Code::Mov_rm64_imm32, carry, 0);
+        }
         self.answer(known);
         self.asm.bind(done);
     }

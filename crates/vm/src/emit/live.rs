@@ -9,7 +9,7 @@ use crate::code::op::{Alu, Atomic, Callee, Op, Operand};
 pub(super) type Set = u16;
 
 /// Every register.
-const ALL: Set = 0x7ff;
+pub(super) const ALL: Set = 0x7ff;
 /// R1 to R5.
 pub(super) const ARGUMENTS: Set = 0x3e;
 /// The most rounds; a program whose jumps need more counts as reading everything.
@@ -17,12 +17,16 @@ const ROUNDS: usize = 16;
 
 /// Per operation, the registers that are read from there on.
 pub(super) fn before(ops: &[Op]) -> Vec<Set> {
+    before_reading(ops, |at| uses(ops[at]).0)
+}
+
+/// The same if these are the registers that each operation reads.
+pub(super) fn before_reading(ops: &[Op], reads: impl Fn(usize) -> Set) -> Vec<Set> {
     let mut live = vec![0; ops.len()];
     for _ in 0..ROUNDS {
         let mut changed = false;
         for at in (0..ops.len()).rev() {
-            let (reads, writes) = uses(ops[at]);
-            let now = reads | after(ops, &live, at) & !writes;
+            let now = reads(at) | after(ops, &live, at) & !uses(ops[at]).1;
             changed |= now != live[at];
             live[at] = now;
         }
@@ -45,7 +49,7 @@ pub(super) fn has(set: Set, reg: u8) -> bool {
     set & bit(reg) != 0
 }
 
-fn bit(reg: u8) -> Set {
+pub(super) fn bit(reg: u8) -> Set {
     1 << reg
 }
 

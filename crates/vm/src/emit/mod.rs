@@ -9,8 +9,8 @@
 //! - [`live`]: which registers are read later
 //! - [`values`], [`held`] and [`early`]: which checks can be omitted, or made before a loop
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
-//!   [`calls`], [`known`] and [`iterators`] are the operations, and [`pairs`] pairs of them
-//! - [`repeats`]: which branches need no code; [`count`]: counting instructions
+//!   [`calls`], [`known`] (with [`carried`]) and [`iterators`] are the operations, and [`pairs`] pairs of them
+//! - [`order`]: the order of the code; [`repeats`]: which branches need none; [`count`]: counting instructions
 //! - [`zeros`]: registers that calls clobber
 //! - [`moves`]: moving a cache line
 //! - [`exits`]: leaving the rest of a function to the interpreter
@@ -28,6 +28,7 @@ mod atomic;
 mod branch;
 mod buffer;
 mod calls;
+mod carried;
 mod count;
 mod divide;
 mod early;
@@ -39,6 +40,7 @@ mod iterators;
 mod known;
 mod live;
 mod moves;
+mod order;
 mod pairs;
 mod registers;
 mod repeats;
@@ -101,8 +103,8 @@ fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>, Ve
     let has_arena = code.user_half.is_some();
     let globals = Globals { code, counts };
     let movers = Movers::emit(&mut asm, lines, has_arena);
-    for (function, &label) in code.functions.iter().zip(&inner) {
-        let target = Target { lines, has_arena, movers, data: &globals };
+    for ((function, &label), &is_callback) in code.functions.iter().zip(&inner).zip(&code.takes_context) {
+        let target = Target { lines, has_arena, movers, data: &globals, is_callback };
         Emitter::new(&mut asm, &inner, &function.ops, target).function(label);
     }
     let entries = inner.iter().map(|&label| entry::emit(&mut asm, label)).collect();

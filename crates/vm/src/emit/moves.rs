@@ -6,17 +6,19 @@
 mod crowded;
 
 use super::asm::{Asm, Label};
-use super::registers::{A, B, at, at_entry, field};
+use super::live::Set;
+use super::registers::{A, B, at_entry, field};
 use super::stubs;
 use crate::context::Context;
 use crate::memory::{LineForm, Moved, RawCrowd, RawMoves};
 use iced_x86::{Code, MemoryOperand, Register};
 use std::mem::offset_of;
 
-const SAVED: [Register; 2] = [Register::RAX, Register::RCX];
+/// What a move may change beside `A` and `B`: R0 and R5, which compilers use last. Who needs them saves them.
+pub(super) const CHANGED: Set = 1 << 0 | 1 << 5;
 
 /// The code that moves a line that is read or written. It takes the line's number in `A` and its word in `B`, and
-/// preserves all other registers.
+/// preserves all registers but those and [`CHANGED`].
 #[derive(Clone, Copy)]
 pub(super) struct Movers {
     pub(super) read: Mover,
@@ -62,9 +64,8 @@ fn load(asm: &mut Asm, to: Register, from: MemoryOperand) {
 }
 
 fn move_line(asm: &mut Asm, write: bool, (crowded, has_arena): (bool, bool), stub: usize) {
-    use Register::{EAX, RAX, RCX};
+    use Register::{EAX, R9, RAX};
     let (ask, priced, own, crowds) = (asm.label(), asm.label(), asm.label(), asm.label());
-    save(asm, &SAVED);
     if crowded {
         asm.reg_reg(Code::Mov_r64_rm64, RAX, A);
         asm.reg_mem(Code::Sub_r64_rm64, RAX, crowd(offset_of!(RawCrowd, first)));
@@ -80,20 +81,19 @@ fn move_line(asm: &mut Asm, write: bool, (crowded, has_arena): (bool, bool), stu
     asm.reg_reg(Code::Bt_rm64_r64, B, RAX);
     asm.to(Code::Jae_rel32_64, ask);
     asm.bind(priced);
-    load(asm, RCX, field(offset_of!(Context, prices)));
-    asm.reg_mem(Code::Mov_r32_rm32, EAX, at_entry(RCX, RAX, 4));
+    load(asm, R9, field(offset_of!(Context, prices)));
+    asm.reg_mem(Code::Mov_r32_rm32, EAX, at_entry(R9, RAX, 4));
     // Free, or so dear that it must be [`crate::seat::ASK`].
     asm.reg_reg(Code::Test_rm32_r32, EAX, EAX);
     asm.to(Code::Jle_rel32_64, ask);
     asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), RAX);
     take(asm, write);
     count(asm, RAX);
-    finish(asm, &SAVED, has_arena);
+    finish(asm, &[], has_arena);
     if write {
         from_another_holder(asm, (own, priced), ask);
     }
     asm.bind(ask);
-    restore(asm, &SAVED);
     asm.jump_tabled(stub);
     if crowded && !write {
         asm.bind(crowds);
@@ -127,36 +127,35 @@ fn from_another_holder(asm: &mut Asm, (own, priced): (Label, Label), ask: Label)
     asm.to(Code::Jmp_rel32_64, ask);
 }
 
-/// The CPU has the line from now on. Changes rcx and `B`.
+/// The CPU has the line from now on. Changes r9 and `B`.
 fn take(asm: &mut Asm, write: bool) {
-    use Register::{CX, ECX, RCX};
+    use Register::{R9, R9D, R9W};
     if write {
         load(asm, B, field(offset_of!(Context, alone)));
     } else {
         asm.reg_mem(Code::Or_r64_rm64, B, field(offset_of!(Context, shared)));
     }
-    load(asm, RCX, field(offset_of!(Context, sharers)));
-    asm.mem_reg(Code::Mov_rm64_r64, at_entry(RCX, A, 8), B);
+    load(asm, R9, field(offset_of!(Context, sharers)));
+    asm.mem_reg(Code::Mov_rm64_r64, at_entry(R9, A, 8), B);
     if write {
-        asm.reg_mem(Code::Mov_r32_rm32, ECX, field(offset_of!(Context, cpu)));
+        asm.reg_mem(Code::Mov_r32_rm32, R9D, field(offset_of!(Context, cpu)));
         load(asm, B, field(offset_of!(Context, writers)));
-        asm.mem_reg(Code::Mov_rm16_r16, at_entry(B, A, 2), CX);
+        asm.mem_reg(Code::Mov_rm16_r16, at_entry(B, A, 2), R9W);
     }
 }
 
-/// Counts a move with the price in this register. A line that somebody held has a place. Changes rcx and `B`.
+/// Counts a move with the price in this register. A line that somebody held has a place. Changes r9 and `B`.
 fn count(asm: &mut Asm, price: Register) {
-    use Register::{ECX, RCX};
+    use Register::{R9, R9D};
     // A place is a multiple of an entry's number.
     const SCALE: u32 = (1 << Moved::LOG2) / Moved::PLACES;
     let entry = |offset: usize| {
         let displacement = offset as i64 - (1 << Moved::LOG2);
-        MemoryOperand::with_base_index_scale_displ_size(B, RCX, SCALE, displacement, 1)
+        MemoryOperand::with_base_index_scale_displ_size(B, R9, SCALE, displacement, 1)
     };
-    load(asm, RCX, field(offset_of!(Context, moves) + offset_of!(RawMoves, places)));
-    asm.reg_mem(Code::Mov_r32_rm32, ECX, at_entry(RCX, A, 4));
+    load(asm, R9, field(offset_of!(Context, moves) + offset_of!(RawMoves, places)));
+    asm.reg_mem(Code::Mov_r32_rm32, R9D, at_entry(R9, A, 4));
     load(asm, B, field(offset_of!(Context, moves) + offset_of!(RawMoves, first)));
-    load(asm, B, at(B, 0));
     asm.mem(Code::Inc_rm64, entry(offset_of!(Moved, times)));
     asm.mem_reg(Code::Add_rm64_r64, entry(offset_of!(Moved, stall_ps)), price);
 }

@@ -57,8 +57,10 @@ macro_rules! stub {
         /// As for the function that it calls.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
-            // Seven registers and the return address: the stack is aligned again.
+            // Emitted code may have saved an odd number of registers, so this aligns the stack.
             naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
                 "push rax",
                 "push rcx",
                 "push rdx",
@@ -66,9 +68,11 @@ macro_rules! stub {
                 "push rdi",
                 "push r8",
                 "push r9",
+                "and rsp, -16",
                 $second,
                 $third,
                 "call {target}",
+                "lea rsp, [rbp - 56]",
                 "pop r9",
                 "pop r8",
                 "pop rdi",
@@ -76,6 +80,7 @@ macro_rules! stub {
                 "pop rdx",
                 "pop rcx",
                 "pop rax",
+                "pop rbp",
                 "ret",
                 target = sym $target,
             )

@@ -5,6 +5,7 @@
 //! from memory or from a call may be anything.
 
 use crate::code::op::{Alu, Atomic, Callee, Cond, FRAME_BYTES, Op, Operand};
+use crate::stacks::ARGS_BYTES;
 
 /// Larger steps are not distinguished: no machine has longer lines.
 const MOST_STEP: u64 = 64;
@@ -47,7 +48,7 @@ pub(super) trait Data {
     fn address(&self, slot: u32) -> Option<(u32, u64)>;
     /// A slot with an address in a map, among those that the context has, and the offset in the map.
     fn slot_in(&self, map: u32) -> Option<(u32, u64)>;
-    /// Returns whether the engine handles `bpf_iter_num_next` itself.
+    /// Returns whether the engine has the prices of all functions that it handles itself.
     fn counts(&self) -> bool;
     /// The map whose elements represent tasks' structures, which crowd each other out of caches on some machines.
     fn tasks(&self) -> Option<u32>;
@@ -98,6 +99,28 @@ impl Value {
         let Self::Frame(from) = self else { return false };
         let Some(first) = from.checked_add(off.into()) else { return false };
         (-(FRAME_BYTES as i64)..=-(bytes as i64)).contains(&first)
+    }
+
+    /// Returns whether it is certainly the address of `bytes` bytes of the callback's stack, given that this is no farther
+    /// from the frame's end than a frame is long: below that is the function's own frame, and above it its caller's, or
+    /// the context of the callback.
+    pub(super) fn is_in_stack(self, off: i32, bytes: u64) -> bool {
+        const { assert!(FRAME_BYTES <= ARGS_BYTES) };
+        const FRAME: i64 = FRAME_BYTES as i64;
+        let Self::Frame(from) = self else { return false };
+        let Some(first) = from.checked_add(off.into()) else { return false };
+        (-FRAME..=FRAME - bytes as i64).contains(&first) && (first >= 0 || first + bytes as i64 <= 0)
+    }
+
+    /// How far this offset from it is from the end of the function's frame.
+    pub(super) fn from_frame(self, off: i32) -> i64 {
+        let Self::Frame(from) = self else { unreachable!("it is an address in the stack") };
+        from + i64::from(off)
+    }
+
+    /// Returns whether its upper half is certainly 0.
+    pub(super) fn is_half(self) -> bool {
+        self.most().is_some_and(|(most, _)| most <= u64::from(u32::MAX))
     }
 
     /// Returns whether an access of `bytes` bytes at this offset is certainly within the data.
@@ -284,8 +307,32 @@ fn product(a: Value, b: Value) -> Value {
     }
 }
 
-/// What the registers hold at every jump target, by operation; `None` if no jump leads there.
-pub(super) fn at_targets(ops: &[Op], data: &dyn Data) -> Vec<Option<Box<Registers>>> {
+/// Calls `f` with each operation that may be executed, its number, and what the registers hold before it, which is
+/// `entry` at the beginning.
+pub(super) fn each(
+    ops: &[Op],
+    values_at: &[Option<Box<Registers>>],
+    entry: Registers,
+    data: &dyn Data,
+    mut f: impl FnMut(usize, Op, &Registers),
+) {
+    let mut now = Some(entry);
+    for (at, &op) in ops.iter().enumerate() {
+        if let Some(values) = &values_at[at] {
+            now = Some(**values);
+        }
+        let Some(registers) = &mut now else { continue };
+        f(at, op, registers);
+        after(op, registers, data);
+        if op.ends() {
+            now = None;
+        }
+    }
+}
+
+/// What the registers hold at every jump target, by operation; `None` if no jump leads there. `entry` is what they hold
+/// at the beginning.
+pub(super) fn at_targets(ops: &[Op], entry: Registers, data: &dyn Data) -> Vec<Option<Box<Registers>>> {
     let mut known: Vec<Option<Box<Registers>>> = vec![None; ops.len()];
     let mut is_target = vec![false; ops.len()];
     for target in ops.iter().filter_map(|op| op.target()) {
@@ -294,7 +341,7 @@ pub(super) fn at_targets(ops: &[Op], data: &dyn Data) -> Vec<Option<Box<Register
     // A description changes at most twice: to something, and to anything.
     for _ in 0..=2 * 10 {
         let mut changed = false;
-        let mut now = Some([Value::Any; 10]);
+        let mut now = Some(entry);
         for (at, &op) in ops.iter().enumerate() {
             if is_target[at] {
                 changed |= merge(&mut known[at], now);
@@ -517,7 +564,8 @@ mod tests {
             ];
             let mut known = [Value::Any; 10];
             ops[..4].iter().for_each(|&op| after(op, &mut known, &One(64)));
-            let target = at_targets(&ops, &One(64))[5].as_ref().expect("a jump leads there")[0];
+            let target =
+                at_targets(&ops, [Value::Any; 10], &One(64))[5].as_ref().expect("a jump leads there")[0];
             assert_eq!([target, known[0]], [there, behind], "{cond:?}");
         };
         let [number, either] = [Value::Frame(-8), Value::FrameOrNull(-8)];
@@ -541,7 +589,7 @@ mod tests {
             site: crate::code::op::NO_SITE,
         };
         let ops = [set(1, 5), set(2, 6), skip, set(2, 7), Op::Exit];
-        let known = at_targets(&ops, &One(64));
+        let known = at_targets(&ops, [Value::Any; 10], &One(64));
         let at_exit = known[4].as_ref().expect("a jump leads there");
         assert_eq!((at_exit[1], at_exit[2]), (Value::Const(5), Value::Any));
         assert!(known[3].is_none());

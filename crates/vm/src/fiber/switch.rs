@@ -44,10 +44,12 @@ impl Routine {
         // SAFETY: the table has an entry for each of the code's functions, and the job's is one; the stack is not in
         // use, and is large enough for eight frames.
         unsafe {
-            let table = (*context).native;
-            let body = match table.is_null() {
-                true => interpret as NativeFn,
-                false => *table.add((*context).job.function as usize),
+            let (table, job) = ((*context).native, (*context).job);
+            let is_native =
+                !table.is_null() && (*(*context).code).can_emitted_take(job.function, job.r10, job.args[0]);
+            let body = match is_native {
+                true => *table.add(job.function as usize),
+                false => interpret as NativeFn,
             };
             begin(context, body)
         }

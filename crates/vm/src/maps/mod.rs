@@ -233,8 +233,16 @@ impl Maps {
     /// `bpf_map_lookup_elem`, and `bpf_map_lookup_percpu_elem` with another `cpu`.
     #[inline]
     pub fn lookup(&mut self, region: &mut Region, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea> {
+        match self.body(map) {
+            Some(Body::Array(array)) => array.lookup(region, key, cpu),
+            _ => self.lookup_by_search(region, map, key, cpu),
+        }
+    }
+
+    /// Like `lookup` for a map whose elements have no fixed places.
+    #[inline(never)]
+    fn lookup_by_search(&mut self, region: &mut Region, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea> {
         let inner = match self.body_mut(map)? {
-            Body::Array(array) => return array.lookup(region, key, cpu),
             Body::Hash(hash) => return hash.lookup(region, key, cpu),
             Body::Nested(nested) => nested.lookup(region, key)?,
             _ => return None,

@@ -156,7 +156,8 @@ impl Region {
         let capacity = capacity.clamp(1 << 20, 1 << 46).next_multiple_of(HUGE_BYTES);
         let lines = capacity >> transfers.line_log2();
         let [sharers, writers, moves] =
-            [size_of::<u64>(), size_of::<u16>(), size_of::<u32>()].map(|size| lines * size as u64);
+            [size_of::<u64>(), size_of::<u16>(), size_of::<u32>() + size_of::<Moved>()]
+                .map(|size| lines * size as u64);
         let all = |e: ReserveError| ReserveError { bytes: capacity + sharers + writers + moves, ..e };
         let bytes = Mapping::new(capacity).map_err(all)?;
         let sharers = Mapping::new(sharers).map_err(all)?;
@@ -336,12 +337,17 @@ impl Region {
     #[inline(always)]
     pub(super) fn touch_word_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {
         const BYTES: u64 = 4;
-        let off = at.0.wrapping_sub(BASE);
-        let is_in_one_line = at.0.is_multiple_of(BYTES) && off <= self.high_water() - BYTES;
-        match is_in_one_line && self.window.is_none() {
-            true => self.hold_line_ps(self.line_at(off), cpu, true),
-            false => self.touch_ps(at, BYTES, cpu, true),
+        // A word is in one line.
+        match at.0.is_multiple_of(BYTES) && self.plain.holds(at, BYTES) {
+            true => self.hold_line_ps(self.line_at(at.0.wrapping_sub(BASE)), cpu, true),
+            false => self.touch_anywhere_ps(at, BYTES, cpu),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn touch_anywhere_ps(&mut self, at: Ea, len: u64, cpu: CpuId) -> u64 {
+        self.touch_ps(at, len, cpu, true)
     }
 
     #[cold]
@@ -462,10 +468,49 @@ impl Region {
 
     #[inline(never)]
     fn move_line_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
+        if self.watch.is_none()
+            && self.crowded.is_none()
+            && let Some(price_ps) = self.move_from_writer_ps(at, cpu, write)
+        {
+            return price_ps;
+        }
+        self.move_rarely_ps(at, cpu, write)
+    }
+
+    #[inline(never)]
+    fn move_rarely_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
         match self.watch.is_some() || self.crowded.is_some() {
             true => self.move_line_and_tell_ps(at, cpu, write),
             false => self.move_only_ps(at, cpu, write).1,
         }
+    }
+
+    /// Moves a line that its last writer still has, and that has moved before, for a price; otherwise does nothing. As
+    /// emitted code does.
+    #[inline(always)]
+    fn move_from_writer_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> Option<u64> {
+        let prices = self.prices_to(cpu)?;
+        // SAFETY: as in `move_only_ps`.
+        let (sharers, writer) = unsafe {
+            let sharers = self.sharers.start().as_ptr().cast::<u64>().add(at as usize);
+            (sharers, self.writers.start().as_ptr().cast::<u16>().add(at as usize))
+        };
+        // SAFETY: the same.
+        let (word, from) = unsafe { (*sharers, *writer) };
+        // A bit stands for one CPU, and a CPU gets its own lines for nothing.
+        let has_it = word.checked_shr(from.into()).is_some_and(|bits| bits & 1 != 0);
+        let price = *prices.get(usize::from(from)).filter(|&&price| has_it && price > 0)?;
+        let key = self.transfers.key(cpu);
+        debug_assert!(u32::from(from) != cpu.0 && key.shared == 1 << cpu.0, "it is another CPU's");
+        self.moves.known(at)?.count(price.into());
+        // SAFETY: the same.
+        unsafe {
+            *sharers = if write { key.alone } else { word | key.shared };
+            if write {
+                *writer = cpu.0 as u16;
+            }
+        }
+        Some(price.into())
     }
 
     /// What the line was before, and the price.

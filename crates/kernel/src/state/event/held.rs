@@ -7,6 +7,7 @@
 use crate::state::event::MAX_CPUS;
 use crate::state::event::tournament::{NEVER, comes, cpu_of};
 use keel_abi::CpuId;
+use std::cell::Cell;
 
 /// How many CPUs the list holds at most.
 const MOST: usize = 16;
@@ -95,12 +96,14 @@ impl Held {
     /// Moves the earlier of the first `len` keys up by one, and puts the key before them.
     #[inline]
     fn sort_in(&mut self, len: usize, key: u64) {
-        let mut place = len;
-        while place > 0 && self.keys[(place - 1) % MOST] < key {
-            self.keys[place % MOST] = self.keys[(place - 1) % MOST];
-            place -= 1;
+        let keys = Cell::from_mut(&mut self.keys[..=len]).as_slice_of_cells();
+        for pair in keys.windows(2).rev() {
+            if pair[0].get() >= key {
+                return pair[1].set(key);
+            }
+            pair[1].set(pair[0].get());
         }
-        self.keys[place % MOST] = key;
+        keys[0].set(key);
     }
 
     /// Removes `cpu`, if it is here.

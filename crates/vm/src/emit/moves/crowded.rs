@@ -14,9 +14,7 @@ use std::mem::offset_of;
 
 use Register::{EAX, ECX, ESI, RAX, RCX, RDX, RSI, XMM0, XMM1};
 
-const SAVED: [Register; 2] = [RDX, RSI];
-/// With those that the caller has saved.
-const ALL_SAVED: [Register; 4] = [RAX, RCX, RDX, RSI];
+const SAVED: [Register; 3] = [RCX, RDX, RSI];
 
 // `fill` compares the lines of a set in two aligned halves.
 const _: () = assert!(size_of::<[u32; 8]>() == offset_of!(Set, ways) && offset_of!(Set, lines) == 0);
@@ -36,12 +34,12 @@ pub(super) fn read(asm: &mut Asm, has_arena: bool, ask: Label) {
     asm.mem_imm(Code::Cmp_rm32_imm8, in_set(offset_of!(Set, free)), 0);
     asm.to(Code::Jne_rel32_64, free);
     evict(asm);
-    finish(asm, &ALL_SAVED, has_arena);
+    finish(asm, &SAVED, has_arena);
     asm.bind(shared);
     share(asm, has_moved, rare);
     asm.bind(free);
     fill(asm);
-    finish(asm, &ALL_SAVED, has_arena);
+    finish(asm, &SAVED, has_arena);
     asm.bind(rare);
     restore(asm, &SAVED);
     asm.to(Code::Jmp_rel32_64, ask);

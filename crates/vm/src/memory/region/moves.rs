@@ -7,7 +7,6 @@
 use crate::memory::ReserveError;
 use crate::memory::mapping::Mapping;
 use keel_abi::lines::{InTransit, LineUse};
-use std::ptr::{self, NonNull};
 
 /// A line that moved.
 #[repr(C)]
@@ -45,8 +44,8 @@ pub struct RawMoves {
     /// For each line of the region a 32-bit number: its index among the entries, from 1, times [`Moved::PLACES`]; 0 for
     /// a line that no CPU has held.
     pub(crate) places: *const u32,
-    /// The place of the first entry's address.
-    pub(crate) first: *const *mut Moved,
+    /// The first entry.
+    pub(crate) first: *mut Moved,
 }
 
 /// All lines that moved.
@@ -54,9 +53,10 @@ pub(super) struct Moves {
     /// As in [`RawMoves`].
     places: Mapping,
     lines: u64,
-    moved: Vec<Moved>,
-    /// The address of the first of `moved`, at a place of its own, since it changes as they grow.
-    first: NonNull<*mut Moved>,
+    /// The entries, one after the other. Each line may have one, so they never move.
+    entries: Mapping,
+    /// How many there are.
+    count: u32,
 }
 
 impl Moves {
@@ -66,13 +66,17 @@ impl Moves {
     /// The host provides no address space.
     pub(super) fn new(lines: u64) -> Result<Self, ReserveError> {
         let places = Mapping::new(lines * size_of::<u32>() as u64)?;
-        let first = NonNull::from(Box::leak(Box::new(ptr::null_mut())));
-        Ok(Self { places, lines, moved: Vec::new(), first })
+        let entries = Mapping::new(lines * size_of::<Moved>() as u64)?;
+        Ok(Self { places, lines, entries, count: 0 })
     }
 
     /// The view that emitted code needs. Its pointers are valid as long as `self`.
     pub(super) fn raw(&self) -> RawMoves {
-        RawMoves { places: self.places.start().as_ptr().cast(), first: self.first.as_ptr() }
+        RawMoves { places: self.places.start().as_ptr().cast(), first: self.first() }
+    }
+
+    fn first(&self) -> *mut Moved {
+        self.entries.start().as_ptr().cast()
     }
 
     /// The entry of a line; a new one is all zero.
@@ -82,16 +86,33 @@ impl Moves {
         // SAFETY: the table has a number for each line, and nobody else has a reference into it.
         let place = unsafe { &mut *self.places.start().as_ptr().cast::<u32>().add(line as usize) };
         if *place == 0 {
-            let transit = InTransit::default();
-            self.moved.push(Moved { line, times: 0, stall_ps: 0, transit });
-            let number = u32::try_from(self.moved.len()).ok().and_then(|n| n.checked_mul(Moved::PLACES));
-            *place = number.expect("fewer lines move than 32 bits count");
-            // SAFETY: the word lives as long as `self`, and emitted code, which reads it, is not running.
-            unsafe { *self.first.as_ptr() = self.moved.as_mut_ptr() };
+            *place = self.next_place(line);
         }
-        // SAFETY: a line's place is that of one of the entries, and no reference to one is alive. By the pointer that
-        // emitted code has, so that it stays good.
-        unsafe { &mut *(*self.first.as_ptr()).add((*place / Moved::PLACES) as usize - 1) }
+        // SAFETY: a line's place is that of one of the entries, and no reference to one is alive.
+        unsafe { &mut *self.first().add((*place / Moved::PLACES) as usize - 1) }
+    }
+
+    /// The entry of a line, if it has one.
+    #[inline]
+    pub(super) fn known(&mut self, line: u64) -> Option<&mut Moved> {
+        assert!(line < self.lines, "the line is one of the region's");
+        // SAFETY: as in `of`.
+        unsafe {
+            let place = *self.places.start().as_ptr().cast::<u32>().add(line as usize);
+            (place != 0).then(|| &mut *self.first().add((place / Moved::PLACES) as usize - 1))
+        }
+    }
+
+    /// The place of a new entry, for this line.
+    #[cold]
+    #[inline(never)]
+    fn next_place(&mut self, line: u64) -> u32 {
+        let entry = Moved { line, times: 0, stall_ps: 0, transit: InTransit::default() };
+        assert!(u64::from(self.count) < self.lines, "a line has one entry");
+        // SAFETY: there is room for an entry for each line, and nobody has a reference to a new one.
+        unsafe { self.first().add(self.count as usize).write(entry) };
+        self.count += 1;
+        self.count.checked_mul(Moved::PLACES).expect("fewer lines move than 32 bits count")
     }
 
     /// The lines by number, and the cost of their moves, including those of each line that were counted `elsewhere`.
@@ -101,10 +122,7 @@ impl Moves {
             LineUse { moves: moved.times + others.moves, stall_ps: moved.stall_ps + others.stall_ps }
         };
         // SAFETY: the entries exist, and nobody has a reference to one of them or changes it during this call.
-        let moved = match self.moved.len() {
-            0 => &[],
-            len => unsafe { std::slice::from_raw_parts(*self.first.as_ptr(), len) },
-        };
+        let moved = unsafe { std::slice::from_raw_parts(self.first(), self.count as usize) };
         let all = moved.iter().map(|moved| (moved.line, uses(moved)));
         let mut all: Vec<_> = all.filter(|(_, uses)| uses.moves > 0).collect();
         all.sort_unstable_by_key(|(line, _)| *line);
@@ -117,12 +135,5 @@ impl Moves {
             let moved = self.of(line);
             (moved.times, moved.stall_ps) = (uses.moves, uses.stall_ps);
         }
-    }
-}
-
-impl Drop for Moves {
-    fn drop(&mut self) {
-        // SAFETY: the word came from a box, and nobody uses it after `self`.
-        drop(unsafe { Box::from_raw(self.first.as_ptr()) });
     }
 }

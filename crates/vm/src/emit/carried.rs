@@ -1,0 +1,67 @@
+//! Whether costs may be carried that the next call is charged for ([`crate::known`]).
+//!
+//! They are handed over whenever code is entered, also in the middle of an operation that lets others pass. The next
+//! call takes them, so between two calls without such an operation there are none.
+
+use crate::code::op::{Callee, Op};
+
+/// Returns whether costs may be carried after an operation, given that for the moment before it.
+pub(super) fn after(op: Op, before: bool) -> bool {
+    match op {
+        Op::Call { callee: Callee::Host | Callee::Known(_), .. } => false,
+        Op::Call { callee: Callee::NumNext, .. } => before,
+        Op::Call { .. } | Op::Atomic { .. } | Op::MayGoto { .. } => true,
+        _ => before,
+    }
+}
+
+/// Whether costs may be carried at each jump target, by operation.
+pub(super) fn at_targets(ops: &[Op]) -> Vec<bool> {
+    let mut is_target = vec![false; ops.len()];
+    ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+    let mut carried_at = vec![false; ops.len()];
+    loop {
+        let before = carried_at.clone();
+        let (mut carried, mut open) = (true, true);
+        for (at, &op) in ops.iter().enumerate() {
+            if is_target[at] {
+                carried_at[at] |= open && carried;
+                (carried, open) = (carried_at[at], true);
+            }
+            if !open {
+                continue;
+            }
+            carried = after(op, carried);
+            if let Some(target) = op.target() {
+                carried_at[target as usize] |= carried;
+            }
+            open = !op.ends();
+        }
+        if carried_at == before {
+            return carried_at;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::op::{Cond, NO_SITE, Operand};
+    use crate::known::Known;
+
+    #[test]
+    fn a_call_on_every_way_takes_what_is_carried() {
+        let call = |callee| Op::Call { callee, site: 0 };
+        let skip =
+            Op::Branch { wide: true, cond: Cond::Eq, a: 1, b: Operand::Imm(0), target: 3, site: NO_SITE };
+        let check = |first: Op, between: Op, expected: bool| {
+            assert_eq!(at_targets(&[first, skip, between, Op::Exit])[3], expected, "{first:?} {between:?}");
+        };
+        let (known, other) = (call(Callee::Known(Known::Now)), call(Callee::Function(0)));
+        check(known, Op::Hole, false);
+        check(call(Callee::Host), call(Callee::NumNext), false);
+        check(Op::Hole, known, true);
+        check(known, other, true);
+        check(known, Op::MayGoto { target: 3, site: 0 }, true);
+    }
+}
