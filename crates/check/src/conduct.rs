@@ -191,7 +191,11 @@ impl Conduct {
     pub(crate) fn until_due(&self, events: &[Event]) -> usize {
         match events.last() {
             Some(last) if self.unfair.is_due(last.at) => {
-                events.partition_point(|event| !self.unfair.is_due(event.at)) + 1
+                let early = events.partition_point(|event| !self.unfair.is_due(event.at));
+                // Not every stream has each count, so they make no comparison due.
+                let counts =
+                    events[early..].iter().take_while(|event| matches!(event.what, What::Count { .. }));
+                (early + counts.count() + 1).min(events.len())
             }
             _ => events.len(),
         }

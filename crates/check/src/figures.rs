@@ -118,13 +118,13 @@ pub struct Figures {
 impl Figures {
     /// Listens to the events that every stream has, but not to callbacks and lock waits, which are frequent.
     pub fn new() -> Self {
-        Self { wants: Class::CORE.with(Class::COUNTS), ..Self::default() }
+        Self { wants: Class::CORE.with(Class::UNITS), ..Self::default() }
     }
 
     /// Also listens to callbacks and lock waits, and sums them in [`Summary::costs`].
     pub fn with_costs() -> Self {
         Self {
-            wants: Class::CORE.with(Class::COUNTS).with(Class::COSTS).with(Class::LOCKS),
+            wants: Class::CORE.with(Class::UNITS).with(Class::COSTS).with(Class::LOCKS),
             ..Self::default()
         }
     }
