@@ -37,7 +37,7 @@ pub use groups::{Groups, How, MOST_NAMES, MOST_NOTED, MOST_TASKS, Waiters, Waker
 use groups::{Note, Tally};
 use keel_abi::{CpuId, Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
-use task::Rows;
+use task::{Part, Rows};
 use words::finding;
 
 /// An episode shorter than this, without pending parts, is a transient.
@@ -81,6 +81,8 @@ struct Cpu {
     pending: Pending,
     open: Option<Open>,
     /// The tasks that it could run in the open episode, up to a bound.
+    /// The latest parts of the open episode, which are not in `notes` yet.
+    parts: Vec<Part>,
     notes: Vec<Note>,
 }
 

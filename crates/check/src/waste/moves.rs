@@ -21,7 +21,7 @@ impl<O: Observer> Waste<O> {
         why: Why,
         turn: Turn,
     ) {
-        self.runs(scene, at, slots.near_next());
+        self.runs(slots.near_next());
         match (turn.was_idle, turn.is_idle) {
             (true, false) => self.matching.busy(cpu),
             (false, true) => {
@@ -43,22 +43,18 @@ impl<O: Observer> Waste<O> {
 
     /// The task in `slot`, if it is one, starts running.
     #[inline(always)]
-    fn runs(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+    fn runs(&mut self, slot: u32) {
         if self.matching.is_unpaired(slot) {
             self.matching.leaves_queue(slot);
-        } else if self.matching.waits(slot) {
-            self.stops_waiting(scene, at, slot);
+        } else {
+            let is_paired = self.matching.paired(slot).is_some();
+            self.matching.unwait(slot);
+            // The pair's episode ends or gets another witness, which counts the old place until now.
+            debug_assert!(!is_paired || self.matching.changed(), "the end of a pair is a change");
         }
         if self.matching.has_closed() && is_slot(slot) {
             self.reopen(slot);
         }
-    }
-
-    #[inline(never)]
-    fn stops_waiting(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
-        // Its old place counts until now.
-        self.part(scene, at, slot);
-        self.matching.unwait(slot);
     }
 
     pub(super) fn gone(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
