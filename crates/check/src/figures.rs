@@ -174,7 +174,7 @@ impl Figures {
         slots: Slots,
     ) {
         let on = self.cpus.get(cpu);
-        let (prev, ran) = (on.task, at.since(on.since));
+        let (prev, ran) = (on.task, at.after(on.since));
         if prev == next {
             return;
         }
@@ -194,7 +194,7 @@ impl Figures {
         }
         if let Some(row) = self.tasks.get_near(slots.near_next(), next) {
             if let Some((waited, woken)) = row.state.waited(at) {
-                row.wait += waited;
+                row.wait.accumulate(waited);
                 if woken {
                     self.names.waited(row.name_id, waited);
                 }

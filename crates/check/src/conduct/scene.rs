@@ -295,7 +295,7 @@ impl Cpu {
     #[inline]
     pub(crate) fn is_held(&self, at: Instant) -> bool {
         // Nearly always it has switched not long ago.
-        at.since(self.since) > HOLD
+        at.after(self.since) > HOLD
             && self.queued > 0
             && !self.runs.is_idle()
             && at.since(self.queued_since) > HOLD

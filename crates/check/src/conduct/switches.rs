@@ -16,7 +16,8 @@ impl Conduct {
             row = self.scene.cpus.get(cpu);
         }
         row.since = at;
-        (row.runs, row.slot) = slots.next().map_or((TaskId::IDLE, 0), |slot| (next, slot));
+        // Its slot is asked for only if it is one.
+        (row.runs, row.slot) = (if slots.next().is_some() { next } else { TaskId::IDLE }, slots.near_next());
         let was_idle = row.could_run();
         row.set(RUNS, !next.is_idle());
         Turn { was_idle, is_idle: row.could_run() }
@@ -37,13 +38,13 @@ impl Conduct {
         if task.state != State::Waiting || task.is_urgent() || task.awaited.is_some() {
             return self.comes_otherwise(at, cpu, slot);
         }
-        let waited = at.since(task.since);
+        let waited = at.after(task.since);
         let on = machine.cpus.get(task.rq);
         // Whether this CPU is held was looked at just now.
         if waited > self.least || (task.rq != cpu && on.is_held(at)) {
             return self.comes_otherwise(at, cpu, slot);
         }
-        task.waited += waited;
+        task.waited.accumulate(waited);
         on.leaves();
         *machine.waiting -= 1;
         machine.shifts(task.heft, task.rq, cpu);
@@ -96,7 +97,7 @@ impl Conduct {
         if !why.is_sleep() || task.state != State::Running || task.awaited.is_some() {
             return self.leaves_otherwise(at, cpu, slot, why);
         }
-        task.ran += at.since(task.since);
+        task.ran.accumulate(at.after(task.since));
         machine.takes(task.heft, || task.origin.last_cpu().unwrap_or(cpu));
         (task.state, task.since) = (State::Asleep, at);
         task.share.breaks();
