@@ -4,6 +4,7 @@
 use super::task::{Row, Waker};
 use super::{Observer, Pending, Waste};
 use crate::conduct::{Awake, Scene, Slots, State, Turn};
+use crate::matching;
 use crate::origin::Act;
 use crate::place::local_cpu;
 use crate::table::is_slot;
@@ -68,24 +69,36 @@ impl<O: Observer> Waste<O> {
     #[inline(always)]
     pub(super) fn wake(&mut self, scene: &mut Scene, woken: Awake, act: Act, waker: TaskId) {
         let Awake { slot, waits, rq } = woken;
-        match scene.tasks.find(waker) {
+        let class = match scene.tasks.find(waker) {
             Some(by) => self.woken_by(scene, slot, act, (waker, by)),
-            None => self.tasks.at(slot).waker = None,
-        }
+            None => {
+                let row = self.tasks.at(slot);
+                row.waker = None;
+                row.class
+            }
+        };
         if waits {
-            self.matching.wait(slot, self.tasks.at(slot).class, rq);
+            self.matching.wait(slot, class, rq);
         }
     }
 
-    /// The task in `slot` was woken or created by another one, which is in slot `by`.
+    /// The task in `slot` was woken or created by another one, which is in slot `by`. Returns its class.
     #[inline(never)]
-    fn woken_by(&mut self, scene: &mut Scene, slot: u32, act: Act, (task, by): (TaskId, u32)) {
+    fn woken_by(
+        &mut self,
+        scene: &mut Scene,
+        slot: u32,
+        act: Act,
+        (task, by): (TaskId, u32),
+    ) -> matching::Class {
         let &mut Row { name_number: name, group, .. } = self.tasks.at(by);
         // A child is in its parent's group.
         if act == Act::Forked && group != 0 {
             self.belongs(scene, slot, group);
         }
-        self.tasks.at(slot).waker = Some(Waker { task, pid: scene.tasks.at(by).pid, name });
+        let row = self.tasks.at(slot);
+        row.waker = Some(Waker { task, pid: scene.tasks.at(by).pid, name });
+        row.class
     }
 
     #[inline]
