@@ -398,7 +398,7 @@ impl Conduct {
 
     /// A task enters a queue; a running task leaves its CPU at the same time, and waits in the queue.
     #[inline(always)]
-    fn enters(&mut self, at: Instant, by: CpuId, slot: u32, queue: impl Fn(CpuId) -> Queue) {
+    pub(crate) fn enters(&mut self, at: Instant, by: CpuId, slot: u32, queue: impl Fn(CpuId) -> Queue) {
         let Some(row) = self.scene.tasks.row(slot) else { return };
         if row.state == State::Waiting {
             row.turns(at);

@@ -6,9 +6,8 @@ use super::{Observer, Pending, Waste};
 use crate::conduct::{Awake, Scene, Slots, State, Turn};
 use crate::matching;
 use crate::origin::Act;
-use crate::place::local_cpu;
 use crate::table::is_slot;
-use keel_abi::{CpuId, DsqId, Instant, TaskId};
+use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::Why;
 
 impl<O: Observer> Waste<O> {
@@ -114,14 +113,6 @@ impl<O: Observer> Waste<O> {
         if scene.tasks.at(slot).state != State::Running {
             self.gone(scene, at, slot);
         }
-    }
-
-    #[inline(always)]
-    pub(super) fn queued(&mut self, scene: &mut Scene, at: Instant, slots: Slots, dsq: DsqId) {
-        if let Some(cpu) = local_cpu(dsq) {
-            self.pending(scene, at, cpu);
-        }
-        self.moves(scene, at, slots);
     }
 
     /// Another decision about the task, if it has a row, is in force from now on.
