@@ -49,8 +49,19 @@ impl Out {
     #[inline]
     pub(crate) fn tell(&mut self, class: Class, at: Instant, cpu: CpuId, what: What) {
         if self.wants.has(class) {
+            if self.events.len() == self.events.capacity() {
+                self.make_room();
+            }
             self.events.push(Event { at, cpu, what });
         }
+    }
+
+    /// Hardly ever needed. It is a function of its own so that the compiler knows that, and puts what leads here apart
+    /// from the code of the many places that emit events.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        self.events.reserve(BATCH);
     }
 
     pub(crate) fn emit_meta(&mut self, at: Instant, meta: Meta) {
