@@ -324,12 +324,12 @@ impl Conduct {
         if task.state != State::Asleep {
             return None;
         }
-        let awaits = task.awaited.is_some();
+        let special = task.is_special();
         task.origin.wakes(act, at, by, to, waker);
         task.woken = Some(Woken { by: task.origin.here.act().map(|act| (act, waker)), to });
         machine.begins(task, at, slot, to);
         let woken = Awake { slot, waits: task.state == State::Waiting, rq: to };
-        if task.urgent || awaits {
+        if special {
             self.woken_specially(at, slot);
         }
         Some(woken)
@@ -339,8 +339,8 @@ impl Conduct {
     #[cold]
     fn woken_specially(&mut self, at: Instant, slot: u32) {
         let task = self.scene.tasks.at(slot);
-        let waits = task.urgent && task.state == State::Waiting;
-        if task.awaited.is_some() {
+        let waits = task.is_urgent() && task.state == State::Waiting;
+        if task.awaited().is_some() {
             self.locks.woken(&mut self.scene, at, slot);
         }
         if waits {
@@ -438,7 +438,7 @@ impl Conduct {
         row.weight = weight;
         let is_new = row.prio.replace(prio) != Some(prio);
         row.heft = row.heft();
-        row.urgent = prio < 100;
+        row.set_urgent(prio < 100);
         self.scene.weigh(slot);
         if is_new {
             self.realtime.reprioritised(&mut self.scene, at, slot);

@@ -35,7 +35,7 @@ impl Conduct {
     #[inline(always)]
     fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
         let Some((task, mut machine)) = self.scene.find(slot) else { return };
-        if task.state != State::Waiting || task.is_urgent() || task.awaited.is_some() {
+        if task.state != State::Waiting || task.is_special() {
             return self.comes_otherwise(at, cpu, slot);
         }
         let waited = at.after(task.since);
@@ -70,7 +70,7 @@ impl Conduct {
         }
         self.scene.unweigh(slot);
         let task = self.scene.tasks.at(slot);
-        let awaits = task.awaited.is_some();
+        let awaits = task.awaited().is_some();
         let over = task.starts(at, cpu);
         self.scene.weigh(slot);
         if let Some(open) = over {
@@ -94,7 +94,7 @@ impl Conduct {
     #[inline(always)]
     fn leaves(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
         let Some((task, mut machine)) = self.scene.find(slot) else { return };
-        if !why.is_sleep() || task.state != State::Running || task.awaited.is_some() {
+        if !why.is_sleep() || task.state != State::Running || task.awaited().is_some() {
             return self.leaves_otherwise(at, cpu, slot, why);
         }
         task.ran.accumulate(at.after(task.since));
@@ -115,7 +115,7 @@ impl Conduct {
         self.scene.unweigh(slot);
         let task = self.scene.tasks.at(slot);
         (task.state, task.since) = (State::Asleep, at);
-        if task.awaited.as_ref().is_some_and(|awaited| awaited.got.is_some()) {
+        if task.awaited().is_some_and(|awaited| awaited.got.is_some()) {
             self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
         }
         match why {
