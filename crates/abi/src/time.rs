@@ -38,6 +38,13 @@ impl Instant {
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
+
+    /// Returns the time since `earlier`, which is not later: unlike [`Instant::since`], this doesn't compare them.
+    #[inline]
+    pub const fn after(self, earlier: Self) -> Span {
+        debug_assert!(earlier.0 <= self.0, "time runs forwards");
+        Span(self.0.wrapping_sub(earlier.0))
+    }
 }
 
 impl Span {

@@ -191,7 +191,11 @@ impl Conduct {
     pub(crate) fn until_due(&self, events: &[Event]) -> usize {
         match events.last() {
             Some(last) if self.unfair.is_due(last.at) => {
-                events.partition_point(|event| !self.unfair.is_due(event.at)) + 1
+                let early = events.partition_point(|event| !self.unfair.is_due(event.at));
+                // Not every stream has each count, so they make no comparison due.
+                let counts =
+                    events[early..].iter().take_while(|event| matches!(event.what, What::Count { .. }));
+                (early + counts.count() + 1).min(events.len())
             }
             _ => events.len(),
         }
@@ -320,12 +324,12 @@ impl Conduct {
         if task.state != State::Asleep {
             return None;
         }
-        let awaits = task.awaited.is_some();
+        let special = task.is_special();
         task.origin.wakes(act, at, by, to, waker);
         task.woken = Some(Woken { by: task.origin.here.act().map(|act| (act, waker)), to });
         machine.begins(task, at, slot, to);
         let woken = Awake { slot, waits: task.state == State::Waiting, rq: to };
-        if task.urgent || awaits {
+        if special {
             self.woken_specially(at, slot);
         }
         Some(woken)
@@ -335,8 +339,8 @@ impl Conduct {
     #[cold]
     fn woken_specially(&mut self, at: Instant, slot: u32) {
         let task = self.scene.tasks.at(slot);
-        let waits = task.urgent && task.state == State::Waiting;
-        if task.awaited.is_some() {
+        let waits = task.is_urgent() && task.state == State::Waiting;
+        if task.awaited().is_some() {
             self.locks.woken(&mut self.scene, at, slot);
         }
         if waits {
@@ -394,7 +398,7 @@ impl Conduct {
 
     /// A task enters a queue; a running task leaves its CPU at the same time, and waits in the queue.
     #[inline(always)]
-    fn enters(&mut self, at: Instant, by: CpuId, slot: u32, queue: impl Fn(CpuId) -> Queue) {
+    pub(crate) fn enters(&mut self, at: Instant, by: CpuId, slot: u32, queue: impl Fn(CpuId) -> Queue) {
         let Some(row) = self.scene.tasks.row(slot) else { return };
         if row.state == State::Waiting {
             row.turns(at);
@@ -434,7 +438,7 @@ impl Conduct {
         row.weight = weight;
         let is_new = row.prio.replace(prio) != Some(prio);
         row.heft = row.heft();
-        row.urgent = prio < 100;
+        row.set_urgent(prio < 100);
         self.scene.weigh(slot);
         if is_new {
             self.realtime.reprioritised(&mut self.scene, at, slot);

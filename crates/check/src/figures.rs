@@ -118,13 +118,13 @@ pub struct Figures {
 impl Figures {
     /// Listens to the events that every stream has, but not to callbacks and lock waits, which are frequent.
     pub fn new() -> Self {
-        Self { wants: Class::CORE.with(Class::COUNTS), ..Self::default() }
+        Self { wants: Class::CORE.with(Class::UNITS), ..Self::default() }
     }
 
     /// Also listens to callbacks and lock waits, and sums them in [`Summary::costs`].
     pub fn with_costs() -> Self {
         Self {
-            wants: Class::CORE.with(Class::COUNTS).with(Class::COSTS).with(Class::LOCKS),
+            wants: Class::CORE.with(Class::UNITS).with(Class::COSTS).with(Class::LOCKS),
             ..Self::default()
         }
     }
@@ -174,7 +174,7 @@ impl Figures {
         slots: Slots,
     ) {
         let on = self.cpus.get(cpu);
-        let (prev, ran) = (on.task, at.since(on.since));
+        let (prev, ran) = (on.task, at.after(on.since));
         if prev == next {
             return;
         }
@@ -194,7 +194,7 @@ impl Figures {
         }
         if let Some(row) = self.tasks.get_near(slots.near_next(), next) {
             if let Some((waited, woken)) = row.state.waited(at) {
-                row.wait += waited;
+                row.wait.accumulate(waited);
                 if woken {
                     self.names.waited(row.name_id, waited);
                 }

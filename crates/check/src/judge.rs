@@ -115,6 +115,7 @@ impl Judge {
     #[inline(always)]
     fn event(&mut self, event: &Event) {
         match event.what {
+            What::Switch { prev, next, .. } if prev == next => self.pass_rarely(event),
             What::Switch { .. } => self.pass(event),
             What::Wakeup { .. } => self.pass(event),
             What::Placed { .. } => self.pass(event),

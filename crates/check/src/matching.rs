@@ -143,12 +143,6 @@ impl Matching {
         self.partner.get(cpu.index()).is_some_and(Option::is_some)
     }
 
-    /// Returns whether the task in `slot` waits.
-    #[inline(always)]
-    pub(crate) fn waits(&self, slot: u32) -> bool {
-        self.tasks.get(slot as usize).is_some_and(|task| task.cpu != AWAY)
-    }
-
     /// Returns whether it waits without a CPU.
     #[inline(always)]
     pub(crate) fn is_unpaired(&self, slot: u32) -> bool {

@@ -196,23 +196,25 @@ fn put(act: Act, chooser: Option<Chooser>, waker: Option<&str>) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course<T> {
     since: Instant,
-    longest: Option<(Span, T)>,
+    /// The length of the longest earlier state; without one, the least that any has.
+    least: Span,
+    longest: Option<T>,
 }
 
 impl<T: Copy> Course<T> {
     /// A wait begins.
     #[inline]
     pub(crate) fn begin(at: Instant) -> Self {
-        Self { since: at, longest: None }
+        Self { since: at, least: Span::from_ns(1), longest: None }
     }
 
     /// The state changes; `before` gives the state until now.
     #[inline(always)]
     pub(crate) fn change(&mut self, at: Instant, before: impl FnOnce() -> T) {
-        let part = at.since(self.since);
+        let part = at.after(self.since);
         // Shorter than the longest, or empty: nobody will ask for it.
-        if part > Span::ZERO && self.longest.as_ref().is_none_or(|(longest, _)| *longest <= part) {
-            self.longest = Some((part, before()));
+        if part >= self.least {
+            (self.least, self.longest) = (part, Some(before()));
         }
         self.since = at;
     }
@@ -220,6 +222,6 @@ impl<T: Copy> Course<T> {
     /// The longest state up to `at`, and its length, given that the current state is `now`; of equals the last.
     pub(crate) fn longest_until(&self, at: Instant, now: T) -> (Span, T) {
         let here = (at.since(self.since), now);
-        self.longest.filter(|longest| longest.0 > here.0).unwrap_or(here)
+        self.longest.map(|longest| (self.least, longest)).filter(|longest| longest.0 > here.0).unwrap_or(here)
     }
 }

@@ -32,12 +32,13 @@ use crate::cpus::{Cpus, Integral};
 use crate::finding::{Finding, shared};
 use crate::matching::Matching;
 use crate::origin::Act;
+use crate::place::{Queue, local_cpu};
 use episode::{Longest, Open, Pending};
 pub use groups::{Groups, How, MOST_NAMES, MOST_NOTED, MOST_TASKS, Waiters, Wakers};
 use groups::{Note, Tally};
-use keel_abi::{CpuId, Instant, Span};
+use keel_abi::{CpuId, DsqId, Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
-use task::Rows;
+use task::{Part, Rows};
 use words::finding;
 
 /// An episode shorter than this, without pending parts, is a transient.
@@ -80,6 +81,8 @@ pub struct Verdict {
 struct Cpu {
     pending: Pending,
     open: Option<Open>,
+    /// The latest parts of the open episode, which are not in `notes` yet.
+    parts: Vec<Part>,
     /// The tasks that it could run in the open episode, up to a bound.
     notes: Vec<Note>,
 }
@@ -126,9 +129,35 @@ pub(crate) fn follow<O: Observer>(
         }
         return;
     }
+    if let What::Queued { dsq, .. } = what {
+        return enters(waste, conduct, at, cpu, dsq, slots);
+    }
     waste.event(conduct.scene(), at, cpu, what, slots);
     if let Some(woken) = conduct.event(at, cpu, what, slots) {
         waste.woken(conduct.scene(), at, woken, what);
+    }
+}
+
+/// [`follow`] for a task that enters a queue. Which one is looked at once.
+#[inline(always)]
+fn enters<O: Observer>(
+    waste: &mut Waste<O>,
+    conduct: &mut Conduct,
+    at: Instant,
+    by: CpuId,
+    dsq: DsqId,
+    slots: Slots,
+) {
+    match local_cpu(dsq) {
+        Some(cpu) => {
+            waste.pending(conduct.scene(), at, cpu);
+            waste.moves(conduct.scene(), at, slots);
+            conduct.enters(at, by, slots.near_task(), |_| Queue::of(cpu));
+        }
+        None => {
+            waste.moves(conduct.scene(), at, slots);
+            conduct.enters(at, by, slots.near_task(), |rq| Queue::from_dsq(dsq, rq));
+        }
     }
 }
 
@@ -208,7 +237,7 @@ impl<O: Observer> Waste<O> {
         }
     }
 
-    /// An event other than a switch. The scene still shows the moment before it.
+    /// An event other than a switch, or that a task enters a queue. The scene still shows the moment before it.
     #[inline(always)]
     pub(crate) fn event(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, what: What, slots: Slots) {
         match what {
@@ -216,7 +245,6 @@ impl<O: Observer> Waste<O> {
             What::Migrate { .. } | What::Placed { .. } | What::Held { .. } => {
                 return self.moves(scene, at, slots);
             }
-            What::Queued { dsq, .. } => return self.queued(scene, at, slots, dsq),
             What::Kick { target, .. } => return self.pending(scene, at, target),
             What::Online { target, up } => self.online(scene, at, target, up),
             What::Throttled { on, group, .. } => self.throttled(scene, (at, cpu), slots, on, group),

@@ -192,7 +192,8 @@ fn sums(summary: &Summary) -> Measured {
 
 impl Sink for Window {
     fn wants(&self) -> Class {
-        self.figures.wants()
+        // Units before the window opens don't belong to it.
+        self.figures.wants().with(Class::COUNTS)
     }
 
     fn events(&mut self, events: &[Event]) {

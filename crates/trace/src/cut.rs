@@ -58,7 +58,9 @@ impl<'a> Cut<'a> {
 
 impl Sink for Cut<'_> {
     fn wants(&self) -> Class {
-        self.sink.wants().with(Class::CORE).with(Class::QUEUES)
+        let wants = self.sink.wants().with(Class::CORE).with(Class::QUEUES);
+        // Units that are done before the cut don't belong to it.
+        if wants.has(Class::UNITS) { wants.with(Class::COUNTS) } else { wants }
     }
 
     fn events(&mut self, events: &[Event]) {

@@ -295,7 +295,7 @@ impl What {
             Self::Queued { .. } | Self::Unqueued { .. } | Self::Held { .. } => Class::PLACES,
             Self::Callback { .. } => Class::COSTS,
             Self::LockWait { .. } | Self::Awaits { .. } => Class::LOCKS,
-            Self::Count { .. } => Class::COUNTS,
+            Self::Count { .. } => Class::UNITS,
             Self::Worked { .. } | Self::Acts { .. } => Class::ACTS,
             Self::Waited { .. } | Self::Piped { .. } => Class::CALLS,
         }
@@ -527,8 +527,11 @@ impl Class {
     pub const QUEUES: Self = Self(4 | 512);
     /// Callback.
     pub const COSTS: Self = Self(8);
-    /// Count.
-    pub const COUNTS: Self = Self(16);
+    /// Count, for the sums: a simulated run may emit what a task has done as late as when it exits or the stream ends,
+    /// unless [`Class::COUNTS`] is wanted.
+    pub const UNITS: Self = Self(16);
+    /// Every count, when the task leaves its CPU.
+    pub const COUNTS: Self = Self(16 | 1024);
     /// A scheduler's reports of its decisions ([`Meta::Policy`]).
     pub const POLICY: Self = Self(32);
     /// Waiting for locks: a CPU's, and a task's.
@@ -538,7 +541,7 @@ impl Class {
     /// How tasks waited, from recordings of real kernels.
     pub const CALLS: Self = Self(256);
     /// All of them.
-    pub const ALL: Self = Self(1023);
+    pub const ALL: Self = Self(2047);
 
     /// Returns the union of both.
     pub const fn with(self, other: Self) -> Self {

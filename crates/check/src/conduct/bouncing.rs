@@ -60,17 +60,15 @@ impl Bounce {
     #[inline(always)]
     pub(super) fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Box<Bounces>> {
         let [first, second, third, fourth] = self.recent;
-        let known = cpu == first || cpu == second || cpu == third || cpu == fourth;
-        self.back += u32::from(known);
-        self.recent[0] = cpu;
-        if cpu != first {
-            self.recent[1] = first;
-            if cpu != second {
-                self.recent[2] = second;
-                if cpu != third {
-                    self.recent[3] = third;
-                }
-            }
+        if cpu == first {
+            self.back += 1;
+        } else if cpu == second {
+            (self.recent[0], self.recent[1]) = (cpu, first);
+            self.back += 1;
+        } else {
+            let is_third = cpu == third;
+            self.back += u32::from(is_third || cpu == fourth);
+            self.recent = [cpu, first, second, if is_third { fourth } else { third }];
         }
         self.moves += 1;
         if self.moves < BLOCK {

@@ -60,7 +60,7 @@ impl LockWaits {
         if task.id == owner {
             return self.comes(scene, at, slot);
         }
-        if let Some(awaited) = task.awaited.as_mut().filter(|awaited| awaited.mutex == mutex) {
+        if let Some(awaited) = task.awaited_mut().filter(|awaited| awaited.mutex == mutex) {
             awaited.got = None;
             return self.turn(scene, at, mutex, Some(owner));
         }
@@ -70,7 +70,7 @@ impl LockWaits {
         let owners = Owners::new(scene, at, owner, prio);
         let task = scene.tasks.at(slot);
         let waited = task.waited_until(at);
-        task.awaited = Some(Box::new(Awaited { mutex, since: at, got: None, owners, waited }));
+        task.set_awaited(Some(Box::new(Awaited { mutex, since: at, got: None, owners, waited })));
         self.waiters.push((mutex, slot));
     }
 
@@ -86,7 +86,7 @@ impl LockWaits {
         let Some(mutex) = awaited_by(scene, slot) else { return };
         let task = scene.tasks.at(slot);
         let id = task.id;
-        if let Some(awaited) = &mut task.awaited {
+        if let Some(awaited) = task.awaited_mut() {
             awaited.got = Some(at);
         }
         self.turn(scene, at, mutex, Some(id));
@@ -95,16 +95,16 @@ impl LockWaits {
     /// A mutex changes its owner: its remaining waiters now wait for the new one.
     fn turn(&mut self, scene: &mut Scene, at: Instant, mutex: u32, owner: Option<TaskId>) {
         for &(_, slot) in self.waiters.iter().filter(|(waits_for, _)| *waits_for == mutex) {
-            let Some(mut awaited) = scene.tasks.at(slot).awaited.take() else { continue };
+            let Some(mut awaited) = scene.tasks.at(slot).set_awaited(None) else { continue };
             let next = if awaited.got.is_some() { None } else { owner };
             awaited.owners.turn(scene, at, next);
-            scene.tasks.at(slot).awaited = Some(awaited);
+            scene.tasks.at(slot).set_awaited(Some(awaited));
         }
     }
 
     /// The task in `slot` leaves its CPU or exits, and does not wait for the same mutex again: judges the wait.
     pub(super) fn settle(&mut self, scene: &mut Scene, realtime: &mut Realtime, now: Instant, slot: u32) {
-        let Some(mut awaited) = scene.tasks.at(slot).awaited.take() else { return };
+        let Some(mut awaited) = scene.tasks.at(slot).set_awaited(None) else { return };
         self.waiters.retain(|&(_, waiter)| waiter != slot);
         let (start, end) = (awaited.since, awaited.got.unwrap_or(now));
         awaited.owners.turn(scene, end, None);
@@ -150,7 +150,7 @@ impl LockWaits {
 
 /// The mutex that the task in `slot` waits for.
 fn awaited_by(scene: &mut Scene, slot: u32) -> Option<u32> {
-    scene.tasks.at(slot).awaited.as_ref().map(|awaited| awaited.mutex)
+    scene.tasks.at(slot).awaited().map(|awaited| awaited.mutex)
 }
 
 fn finding_of(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant) -> Finding {

@@ -59,7 +59,9 @@ pub(crate) struct Task {
     /// Its weight; 0 if unknown.
     pub(crate) weight: u32,
     /// Whether `prio` is known to be that of a real-time task.
-    pub(crate) urgent: bool,
+    urgent: bool,
+    /// Whether it is a real-time task or waits for a mutex, so that its wakeups and waits concern further checks.
+    special: bool,
     /// [`Task::heft`], which is asked for at each switch.
     pub(crate) heft: u32,
     pub(crate) state: State,
@@ -88,7 +90,7 @@ pub(crate) struct Task {
     pub(crate) bounce: Bounce,
     pub(crate) share: Share,
     /// The mutex that it waits for. Few tasks do.
-    pub(crate) awaited: Option<Box<Awaited>>,
+    awaited: Option<Box<Awaited>>,
 }
 
 impl From<TaskId> for Task {
@@ -102,6 +104,7 @@ impl From<TaskId> for Task {
             prio: None,
             weight: 0,
             urgent: false,
+            special: false,
             heft: 0,
             state: State::Asleep,
             throttled: false,
@@ -211,6 +214,34 @@ impl Task {
     pub(crate) fn is_urgent(&self) -> bool {
         self.urgent
     }
+
+    pub(super) fn set_urgent(&mut self, urgent: bool) {
+        self.urgent = urgent;
+        self.special = urgent || self.awaited.is_some();
+    }
+
+    /// The mutex that it waits for.
+    pub(super) fn awaited(&self) -> Option<&Awaited> {
+        self.awaited.as_deref()
+    }
+
+    /// As [`Task::awaited`].
+    pub(super) fn awaited_mut(&mut self) -> Option<&mut Awaited> {
+        self.awaited.as_deref_mut()
+    }
+
+    /// It waits for this mutex, or none, from now on. Returns what it has waited for.
+    pub(super) fn set_awaited(&mut self, awaited: Option<Box<Awaited>>) -> Option<Box<Awaited>> {
+        self.special = self.urgent || awaited.is_some();
+        std::mem::replace(&mut self.awaited, awaited)
+    }
+
+    /// Returns whether it is a real-time task or waits for a mutex.
+    #[inline(always)]
+    pub(super) fn is_special(&self) -> bool {
+        debug_assert_eq!(self.special, self.urgent || self.awaited.is_some());
+        self.special
+    }
 }
 
 /// A CPU.
@@ -295,7 +326,7 @@ impl Cpu {
     #[inline]
     pub(crate) fn is_held(&self, at: Instant) -> bool {
         // Nearly always it has switched not long ago.
-        at.since(self.since) > HOLD
+        at.after(self.since) > HOLD
             && self.queued > 0
             && !self.runs.is_idle()
             && at.since(self.queued_since) > HOLD

@@ -16,7 +16,8 @@ impl Conduct {
             row = self.scene.cpus.get(cpu);
         }
         row.since = at;
-        (row.runs, row.slot) = slots.next().map_or((TaskId::IDLE, 0), |slot| (next, slot));
+        // Its slot is asked for only if it is one.
+        (row.runs, row.slot) = (if slots.next().is_some() { next } else { TaskId::IDLE }, slots.near_next());
         let was_idle = row.could_run();
         row.set(RUNS, !next.is_idle());
         Turn { was_idle, is_idle: row.could_run() }
@@ -34,16 +35,16 @@ impl Conduct {
     #[inline(always)]
     fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
         let Some((task, mut machine)) = self.scene.find(slot) else { return };
-        if task.state != State::Waiting || task.is_urgent() || task.awaited.is_some() {
+        if task.state != State::Waiting || task.is_special() {
             return self.comes_otherwise(at, cpu, slot);
         }
-        let waited = at.since(task.since);
+        let waited = at.after(task.since);
         let on = machine.cpus.get(task.rq);
         // Whether this CPU is held was looked at just now.
         if waited > self.least || (task.rq != cpu && on.is_held(at)) {
             return self.comes_otherwise(at, cpu, slot);
         }
-        task.waited += waited;
+        task.waited.accumulate(waited);
         on.leaves();
         *machine.waiting -= 1;
         machine.shifts(task.heft, task.rq, cpu);
@@ -69,7 +70,7 @@ impl Conduct {
         }
         self.scene.unweigh(slot);
         let task = self.scene.tasks.at(slot);
-        let awaits = task.awaited.is_some();
+        let awaits = task.awaited().is_some();
         let over = task.starts(at, cpu);
         self.scene.weigh(slot);
         if let Some(open) = over {
@@ -93,10 +94,10 @@ impl Conduct {
     #[inline(always)]
     fn leaves(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
         let Some((task, mut machine)) = self.scene.find(slot) else { return };
-        if !why.is_sleep() || task.state != State::Running || task.awaited.is_some() {
+        if !why.is_sleep() || task.state != State::Running || task.awaited().is_some() {
             return self.leaves_otherwise(at, cpu, slot, why);
         }
-        task.ran += at.since(task.since);
+        task.ran.accumulate(at.after(task.since));
         machine.takes(task.heft, || task.origin.last_cpu().unwrap_or(cpu));
         (task.state, task.since) = (State::Asleep, at);
         task.share.breaks();
@@ -114,7 +115,7 @@ impl Conduct {
         self.scene.unweigh(slot);
         let task = self.scene.tasks.at(slot);
         (task.state, task.since) = (State::Asleep, at);
-        if task.awaited.as_ref().is_some_and(|awaited| awaited.got.is_some()) {
+        if task.awaited().is_some_and(|awaited| awaited.got.is_some()) {
             self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
         }
         match why {

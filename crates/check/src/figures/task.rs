@@ -90,7 +90,7 @@ impl State {
     pub(super) fn waited(self, at: Instant) -> Option<(Span, bool)> {
         // Most tasks that are switched to have waited.
         if let Self::Waiting { since, woken } = self {
-            return Some((at.since(since), woken));
+            return Some((at.after(since), woken));
         }
         match self {
             Self::Throttled { waited, woken } => Some((waited, woken)),
@@ -183,7 +183,16 @@ impl Row {
     /// It changes its state at `at`, throttled or not.
     #[inline(always)]
     pub(super) fn turns(&mut self, at: Instant, state: State) {
-        self.state = if self.throttled { state.throttled(at, true) } else { state };
+        if self.throttled {
+            return self.turns_throttled(at, state);
+        }
+        self.state = state;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turns_throttled(&mut self, at: Instant, state: State) {
+        self.state = state.throttled(at, true);
     }
 
     /// Adds time on `cpu`, one of `cpus`.

@@ -155,6 +155,14 @@ pub(super) struct Past {
     pub(super) seen: Option<(Seen, u64)>,
 }
 
+impl Past {
+    /// Returns whether it comes before an episode of this length.
+    #[inline]
+    fn precedes(&self, length: Span, start: Instant) -> bool {
+        (self.length, start) >= (length, self.start)
+    }
+}
+
 /// The longest episodes, longest first; equal ones in order of time.
 #[derive(Clone, Debug)]
 pub(super) struct Longest {
@@ -168,12 +176,13 @@ impl Longest {
     }
 
     fn place_of(&self, length: Span, start: Instant) -> usize {
-        self.kept.partition_point(|past| (past.length, start) >= (length, past.start))
+        self.kept.partition_point(|past| past.precedes(length, start))
     }
 
     /// Returns whether an episode of this length would be kept.
+    #[inline]
     pub(super) fn takes(&self, length: Span, start: Instant) -> bool {
-        self.place_of(length, start) < self.most
+        self.kept.len() < self.most || self.kept.last().is_some_and(|last| !last.precedes(length, start))
     }
 
     /// Keeps an episode, and drops the shortest if there are too many.

@@ -1,8 +1,8 @@
 //! Episodes begin, change their witness and end as the matching changes.
 
 use super::episode::{Left, Open, Past};
-use super::groups::{Tally, note};
-use super::task::{Rows, seen};
+use super::groups::Tally;
+use super::task::{MOST_PARTS, Rows, note_parts, seen};
 use super::{Cpu, Observer, SHORT, Waste};
 use crate::conduct::Scene;
 use keel_abi::{CpuId, Instant, Span};
@@ -41,7 +41,8 @@ impl<O: Observer> Waste<O> {
     pub(super) fn part(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         let Some(cpu) = self.matching.paired(slot) else { return };
         let row = self.cpus.get(cpu);
-        if row.open.as_ref().is_some_and(|open| open.witness() == Some(slot)) {
+        // Often several decisions fall into one moment.
+        if row.open.as_ref().is_some_and(|open| open.witness() == Some(slot) && !open.has_part_begun(at)) {
             part_of((&mut self.tasks, scene), &self.tally, at, row, slot);
         }
     }
@@ -69,6 +70,7 @@ impl<O: Observer> Waste<O> {
         self.wasted += left;
         self.episodes += 1;
         self.observer.wasted(cpu, start, at);
+        note_parts(&mut row.parts, &mut row.notes, self.tally.topology.as_ref());
         self.tally.add(cpu, left, &row.notes);
         if self.longest.takes(length, start) {
             self.longest.keep(Past { cpu, start, length, seen: open.take_seen() });
@@ -87,6 +89,7 @@ impl Cpu {
     /// The episode ends.
     fn ends(&mut self) {
         self.open = None;
+        self.parts.clear();
         self.notes.clear();
     }
 }
@@ -96,7 +99,7 @@ fn part_of(
     (tasks, scene): (&mut Rows, &mut Scene),
     tally: &Tally,
     at: Instant,
-    Cpu { pending, open, notes }: &mut Cpu,
+    Cpu { pending, open, parts, notes }: &mut Cpu,
     slot: u32,
 ) {
     let Some(open) = open else { return };
@@ -107,7 +110,10 @@ fn part_of(
     let (row, task) = (tasks.at(slot), scene.tasks.at(slot));
     let wasted = open.part(at, excused, || (task.origin.here, row.waker(&task.origin)));
     if wasted > Span::ZERO {
-        note(notes, row.note(task, wasted, tally.topology.as_ref()));
+        if parts.len() == MOST_PARTS {
+            note_parts(parts, notes, tally.topology.as_ref());
+        }
+        parts.push(row.part(task, wasted));
     }
 }
 

@@ -4,10 +4,10 @@
 use super::task::{Row, Waker};
 use super::{Observer, Pending, Waste};
 use crate::conduct::{Awake, Scene, Slots, State, Turn};
+use crate::matching;
 use crate::origin::Act;
-use crate::place::local_cpu;
 use crate::table::is_slot;
-use keel_abi::{CpuId, DsqId, Instant, TaskId};
+use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::Why;
 
 impl<O: Observer> Waste<O> {
@@ -21,7 +21,7 @@ impl<O: Observer> Waste<O> {
         why: Why,
         turn: Turn,
     ) {
-        self.runs(scene, at, slots.near_next());
+        self.runs(slots.near_next());
         match (turn.was_idle, turn.is_idle) {
             (true, false) => self.matching.busy(cpu),
             (false, true) => {
@@ -43,22 +43,18 @@ impl<O: Observer> Waste<O> {
 
     /// The task in `slot`, if it is one, starts running.
     #[inline(always)]
-    fn runs(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+    fn runs(&mut self, slot: u32) {
         if self.matching.is_unpaired(slot) {
             self.matching.leaves_queue(slot);
-        } else if self.matching.waits(slot) {
-            self.stops_waiting(scene, at, slot);
+        } else {
+            let is_paired = self.matching.paired(slot).is_some();
+            self.matching.unwait(slot);
+            // The pair's episode ends or gets another witness, which counts the old place until now.
+            debug_assert!(!is_paired || self.matching.changed(), "the end of a pair is a change");
         }
         if self.matching.has_closed() && is_slot(slot) {
             self.reopen(slot);
         }
-    }
-
-    #[inline(never)]
-    fn stops_waiting(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
-        // Its old place counts until now.
-        self.part(scene, at, slot);
-        self.matching.unwait(slot);
     }
 
     pub(super) fn gone(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
@@ -72,24 +68,36 @@ impl<O: Observer> Waste<O> {
     #[inline(always)]
     pub(super) fn wake(&mut self, scene: &mut Scene, woken: Awake, act: Act, waker: TaskId) {
         let Awake { slot, waits, rq } = woken;
-        match scene.tasks.find(waker) {
+        let class = match scene.tasks.find(waker) {
             Some(by) => self.woken_by(scene, slot, act, (waker, by)),
-            None => self.tasks.at(slot).waker = None,
-        }
+            None => {
+                let row = self.tasks.at(slot);
+                row.waker = None;
+                row.class
+            }
+        };
         if waits {
-            self.matching.wait(slot, self.tasks.at(slot).class, rq);
+            self.matching.wait(slot, class, rq);
         }
     }
 
-    /// The task in `slot` was woken or created by another one, which is in slot `by`.
+    /// The task in `slot` was woken or created by another one, which is in slot `by`. Returns its class.
     #[inline(never)]
-    fn woken_by(&mut self, scene: &mut Scene, slot: u32, act: Act, (task, by): (TaskId, u32)) {
+    fn woken_by(
+        &mut self,
+        scene: &mut Scene,
+        slot: u32,
+        act: Act,
+        (task, by): (TaskId, u32),
+    ) -> matching::Class {
         let &mut Row { name_number: name, group, .. } = self.tasks.at(by);
         // A child is in its parent's group.
         if act == Act::Forked && group != 0 {
             self.belongs(scene, slot, group);
         }
-        self.tasks.at(slot).waker = Some(Waker { task, pid: scene.tasks.at(by).pid, name });
+        let row = self.tasks.at(slot);
+        row.waker = Some(Waker { task, pid: scene.tasks.at(by).pid, name });
+        row.class
     }
 
     #[inline]
@@ -105,14 +113,6 @@ impl<O: Observer> Waste<O> {
         if scene.tasks.at(slot).state != State::Running {
             self.gone(scene, at, slot);
         }
-    }
-
-    #[inline(always)]
-    pub(super) fn queued(&mut self, scene: &mut Scene, at: Instant, slots: Slots, dsq: DsqId) {
-        if let Some(cpu) = local_cpu(dsq) {
-            self.pending(scene, at, cpu);
-        }
-        self.moves(scene, at, slots);
     }
 
     /// Another decision about the task, if it has a row, is in force from now on.

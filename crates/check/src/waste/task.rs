@@ -1,7 +1,7 @@
 //! What the check knows about one task, beyond what [`Scene`](crate::conduct::Scene) does.
 
 use super::episode::Seen;
-use super::groups::{How, NO_NAME, Note};
+use super::groups::{How, NO_NAME, Note, note};
 use crate::conduct::Task;
 use crate::matching;
 use crate::origin::{Act, Origin};
@@ -73,13 +73,43 @@ impl Row {
         self.waker.filter(|_| matches!(act, Act::Woken | Act::Forked))
     }
 
-    /// What to note about the task as a witness for this much waste.
-    pub(super) fn note(&self, task: &Task, wasted: Span, topology: Option<&Topology>) -> Note {
-        let how = task.decision().map_or(How::Unknown, |decision| How::of(&decision, topology));
+    /// What to remember about the task as a witness for this much waste.
+    #[inline]
+    pub(super) fn part(&self, task: &Task, wasted: Span) -> Part {
         let waker = self.waker(&task.origin).map(|waker| waker.name);
-        let queue = task.origin.here.queue;
-        Note { task: task.id, name: self.name_number, queue, how, waker, wasted }
+        Part { task: task.id, name: self.name_number, here: task.origin.here, waker, wasted }
     }
+}
+
+/// A part of a witness's wait. Most episodes are transients, and nobody asks about their parts; so this is only what a
+/// [`Note`] is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    task: TaskId,
+    /// Its name's number.
+    name: u8,
+    here: Here,
+    /// The number of the name of the task that woke or created it, if that was the decision.
+    waker: Option<u8>,
+    wasted: Span,
+}
+
+impl Part {
+    /// It as a note, on this machine.
+    fn note(&self, topology: Option<&Topology>) -> Note {
+        let &Self { task, name, ref here, waker, wasted } = self;
+        let how = here.decision(task).map_or(How::Unknown, |decision| How::of(&decision, topology));
+        Note { task, name, queue: here.queue, how, waker, wasted }
+    }
+}
+
+/// How many parts of an episode are kept before they become notes.
+pub(super) const MOST_PARTS: usize = 4;
+
+/// Makes notes of all parts, in their order.
+#[cold]
+pub(super) fn note_parts(parts: &mut Vec<Part>, notes: &mut Vec<Note>, topology: Option<&Topology>) {
+    parts.drain(..).for_each(|part| note(notes, part.note(topology)));
 }
 
 /// What to remember about a witness that was `here` for `part` of the time `met` that it stayed.

@@ -88,15 +88,15 @@ impl Kernel {
         }
     }
 
-    /// Emits the throughput of `task` since it was last reported.
-    #[inline]
+    /// Emits the throughput of `task` since it was last emitted.
+    #[inline(never)]
     pub(crate) fn emit_counts(&mut self, c: CpuId, task: TaskId) {
         if task.is_idle() {
             return;
         }
         let units = std::mem::take(&mut self.task(task).counted);
         if units > 0 {
-            self.tell(Class::COUNTS, c, What::Count { task, units });
+            self.tell(Class::UNITS, c, What::Count { task, units });
         }
     }
 

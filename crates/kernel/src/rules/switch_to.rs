@@ -97,11 +97,12 @@ impl Kernel {
         Some((next_ea, why == Why::Exited))
     }
 
-    /// Emits that `next` follows `prev`, which leaves for this reason and has done this much.
+    /// Emits that `next` follows `prev`, which leaves for this reason and has done this much since that was last
+    /// emitted.
     #[inline(always)]
     fn tell_switch(&mut self, c: CpuId, prev: TaskId, (why, units): (Why, u32), next: TaskId) {
-        if units > 0 {
-            self.tell(Class::COUNTS, c, What::Count { task: prev, units });
+        if self.out.wants_units(units) || why == Why::Exited {
+            self.emit_counts(c, prev);
         }
         self.tell(Class::CORE, c, What::Switch { prev, why, next });
         if why == Why::Exited && self.exit.is_none() {
@@ -109,7 +110,7 @@ impl Kernel {
         }
     }
 
-    /// `prev` leaves the CPU. Returns why, and the units of throughput it has done since that was last reported.
+    /// `prev` leaves the CPU. Returns why, and the units of throughput it has done since that was last emitted.
     #[inline(always)]
     fn put_prev_off(&mut self, c: CpuId, prev: TaskId) -> (Why, u32) {
         if prev.is_idle() {
@@ -173,13 +174,13 @@ impl Kernel {
 }
 
 impl Task {
-    /// Takes it off its CPU. Returns why it leaves, and how much it has done since that was last reported.
+    /// Takes it off its CPU. Returns why it leaves, and how much it has done since that was last emitted.
     #[inline(always)]
     fn leaves_cpu(&mut self) -> (Why, u32) {
         let why = self.why_leaves();
         self.on_cpu = false;
         self.yielded = false;
-        (why, std::mem::take(&mut self.counted))
+        (why, self.counted)
     }
 
     /// Puts it on its CPU.

@@ -7,6 +7,9 @@ use keel_trace::{Class, Event, Meta, Policy, Sink, What};
 /// The number of events in a batch.
 const BATCH: usize = 512;
 
+/// So many units of a task are emitted when it leaves its CPU, whatever is wanted.
+const MANY_UNITS: u32 = 1 << 31;
+
 /// The most decisions that one step can report. Only a runaway scheduler exceeds this; the excess is dropped.
 const MOST_DECISIONS: usize = 1 << 16;
 
@@ -19,12 +22,22 @@ pub(crate) struct Out {
     metas: Vec<(usize, Instant, Meta)>,
     /// The number of events from which on they are to be flushed: 0 if there are many metas.
     limit: usize,
+    /// A task that leaves its CPU keeps up to so many units to itself.
+    keeps_units: u32,
 }
 
 impl Out {
     pub(crate) fn new(wants: Class) -> Self {
         let room = if wants == Class::NONE { 0 } else { BATCH * 2 };
-        Self { wants, events: Vec::with_capacity(room), metas: Vec::new(), limit: BATCH }
+        let keeps_units = if wants.has(Class::COUNTS) { 0 } else { MANY_UNITS };
+        Self { wants, events: Vec::with_capacity(room), metas: Vec::new(), limit: BATCH, keeps_units }
+    }
+
+    /// Returns whether these units of a task that leaves its CPU are to be emitted. The others come when it exits or the
+    /// run ends.
+    #[inline]
+    pub(crate) fn wants_units(&self, units: u32) -> bool {
+        units > self.keeps_units
     }
 
     /// Returns whether anything listens to events of this class.
@@ -36,8 +49,19 @@ impl Out {
     #[inline]
     pub(crate) fn tell(&mut self, class: Class, at: Instant, cpu: CpuId, what: What) {
         if self.wants.has(class) {
+            if self.events.len() == self.events.capacity() {
+                self.make_room();
+            }
             self.events.push(Event { at, cpu, what });
         }
+    }
+
+    /// Hardly ever needed. It is a function of its own so that the compiler knows that, and puts what leads here apart
+    /// from the code of the many places that emit events.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        self.events.reserve(BATCH);
     }
 
     pub(crate) fn emit_meta(&mut self, at: Instant, meta: Meta) {
