@@ -21,7 +21,9 @@ impl<E: Engine> Sim<E> {
         t.state = State::Blocked;
         cpu.server.ran.accumulate(t.charge_ext(self.vm.world(), at));
         let args = [t.ea.0, 0];
-        self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
+        if self.called(c, Op::Stopping, (task, &args), || Frame::Quiesce { task }) {
+            self.quiesce(c, task);
+        }
     }
 
     /// Like `deactivate` for a task that has been woken, that dies, or that is of a higher class.
@@ -40,7 +42,7 @@ impl<E: Engine> Sim<E> {
         if class != SchedClass::Ext {
             return self.deactivate_above(c, task);
         }
-        self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
+        self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce_later(c, task));
     }
 
     /// A task of a class above sched_ext leaves its runqueue: a task that waits elsewhere may be more urgent than the
@@ -60,24 +62,38 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Quiesce`].
     #[inline(always)]
-    pub(crate) fn quiesce(&mut self, c: CpuId, task: TaskId) {
+    fn quiesce(&mut self, c: CpuId, task: TaskId) {
         if !self.k.has(Op::Quiescent) {
             return self.deactivated(c, task);
         }
         let args = [self.k.tasks[task].ea.0, deq::SLEEP];
         let next = Frame::Deactivated { task };
-        self.call(c, Op::Quiescent, (task, &args), next, |sim| sim.deactivated(c, task));
+        self.call(c, Op::Quiescent, (task, &args), next, |sim| sim.deactivated_later(c, task));
+    }
+
+    /// Like `quiesce`, if that had to wait.
+    #[inline(never)]
+    pub(crate) fn quiesce_later(&mut self, c: CpuId, task: TaskId) {
+        self.quiesce(c, task);
     }
 
     /// [`Frame::Deactivated`].
     #[inline(always)]
-    pub(crate) fn deactivated(&mut self, c: CpuId, task: TaskId) {
+    fn deactivated(&mut self, c: CpuId, task: TaskId) {
         self.k.this_cpu().nr_running -= 1;
         let t = self.k.task(task);
         t.queued = false;
         t.direct = None;
         t.watched = false;
         t.mirror_flags(self.vm.world());
-        self.go_straight(Frame::Pick, |sim| sim.pick_after_block(c));
+        if self.may_go_straight(|| Frame::Pick) {
+            self.pick_after_block(c);
+        }
+    }
+
+    /// Like `deactivated`, if that had to wait.
+    #[inline(never)]
+    pub(crate) fn deactivated_later(&mut self, c: CpuId, task: TaskId) {
+        self.deactivated(c, task);
     }
 }

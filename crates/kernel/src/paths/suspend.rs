@@ -10,6 +10,8 @@
 //! - [`Sim::go_straight`]: the same after a step that took no time and scheduled no event, so that this CPU is still
 //!   first.
 //! - [`Sim::call`]: first runs a callback of the scheduler, which may take long; then continues like `go`.
+//! - `if sim.may_go(|| frame) { step }`, and `may_go_straight` and `called` likewise: the same as `go`, `go_straight` and
+//!   `call`, in the paths that every event takes.
 //! - `stack.push(frame)`, or `extend` with the last one first: the loop does the step. This needs no closure and costs
 //!   a little more.
 //! - `stack.push(next)`, then [`Sim::start`]: the same as [`Sim::call`], but always leaves the frame of the next step.
@@ -69,6 +71,29 @@ impl<E: Engine> Sim<E> {
         }
     }
 
+    /// Like [`Sim::go`] for a caller that takes the step itself if this returns true. Paths of every event end their
+    /// steps so: the step becomes part of the caller's code, and its frame is made only if it is left.
+    #[inline(always)]
+    pub(crate) fn may_go(&mut self, frame: impl FnOnce() -> Frame) -> bool {
+        debug_assert!(!self.k.this_cpu().pauses.is_parked(), "who is in line for a lock goes nowhere");
+        let stays = self.k.stays_first();
+        if !stays {
+            self.leave(frame());
+        }
+        stays
+    }
+
+    /// Like [`Sim::go_straight`] for a caller that takes the step itself if this returns true.
+    #[inline(always)]
+    pub(crate) fn may_go_straight(&mut self, frame: impl FnOnce() -> Frame) -> bool {
+        let is_free = self.k.this_cpu().pauses.is_empty();
+        match is_free {
+            true => debug_assert!(self.k.stays_first(), "the step made nobody due"),
+            false => self.leave(frame()),
+        }
+        is_free
+    }
+
     /// Like [`Sim::go`] at the end of a step that took no time, scheduled no event and has no call to make: then the CPU
     /// still comes first, as before that step.
     #[inline(always)]
@@ -81,7 +106,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Leaves a frame for the loop, which is rare here.
+    /// Leaves a frame for the loop.
     #[cold]
     #[inline(never)]
     fn leave(&mut self, frame: Frame) {
@@ -110,8 +135,33 @@ impl<E: Engine> Sim<E> {
     ) {
         match self.begin(c, op, subject, args) {
             Begun::Over => self.go(frame, step),
-            Begun::Suspended => self.k.this_cpu().stack.extend([frame, Frame::Resume]),
+            Begun::Suspended => self.leave_call(frame),
         }
+    }
+
+    /// Like [`Sim::call`] for a caller that takes the step after it itself if this returns true.
+    #[inline(always)]
+    pub(crate) fn called(
+        &mut self,
+        c: CpuId,
+        op: Op,
+        (subject, args): (TaskId, &[u64]),
+        frame: impl Fn() -> Frame,
+    ) -> bool {
+        match self.begin(c, op, subject, args) {
+            Begun::Over => self.may_go(frame),
+            Begun::Suspended => {
+                self.leave_call(frame());
+                false
+            }
+        }
+    }
+
+    /// Leaves an unfinished call, and the frame that follows it, for the loop.
+    #[cold]
+    #[inline(never)]
+    fn leave_call(&mut self, frame: Frame) {
+        self.k.this_cpu().stack.extend([frame, Frame::Resume]);
     }
 }
 
@@ -164,7 +214,7 @@ impl Kernel {
 
     /// Adds the costs of the last step to this CPU's clock, then returns whether nothing else is due before that.
     #[inline(always)]
-    fn is_first(&mut self) -> bool {
+    pub(crate) fn is_first(&mut self) -> bool {
         let cpu = &mut *self.cpus.this_cpu;
         cpu.settle_costs();
         let clock = cpu.clock;

@@ -29,8 +29,9 @@ impl<E: Engine> Sim<E> {
         let Some((next_ea, is_dead)) = self.k.switch_between(self.vm.world(), c, prev, next) else {
             return self.switch_otherwise(c, prev, next);
         };
-        let done = Frame::Scheduled { prev };
-        self.call(c, Op::Running, (next, &[next_ea.0]), done, |sim| sim.scheduled_after(c, prev, is_dead));
+        if self.called(c, Op::Running, (next, &[next_ea.0]), || Frame::Scheduled { prev }) {
+            self.scheduled_after(c, prev, is_dead);
+        }
     }
 
     /// Like `switch_from_left` in all other cases: a task that goes on, a CPU that goes idle or was, another class.
@@ -193,7 +194,9 @@ impl<E: Engine> Sim<E> {
         if self.k.scx.needs_slow_path || cpu.errands.is_leaving() || !cpu.deferred.is_empty() {
             return self.scheduled_otherwise(c);
         }
-        self.go_straight(Frame::Unlock { rq: c }, |sim| sim.k.unlock_own_rq(c));
+        if self.may_go_straight(|| Frame::Unlock { rq: c }) {
+            self.k.unlock_own_rq(c);
+        }
     }
 
     /// Like `scheduled_after` if more than the lock is left to settle.

@@ -37,10 +37,11 @@ impl<E: Engine> Sim<E> {
         self.k.charge_ps(c, self.k.machine.costs.wakeup_ns * 1000 + touched_ps);
         if is_asked && self.k.has(Op::SelectCpu) && !self.k.cpus[cpu].bypassing {
             let args = [ea.0, self.k.cpu_argument(prev), flags];
-            let selected = Frame::WakeSelected { task, flags, waker };
-            return self.call(c, Op::SelectCpu, (task, &args), selected, |sim| {
-                sim.wake_selected(c, task, flags, waker)
-            });
+            let selected = || Frame::WakeSelected { task, flags, waker };
+            if self.called(c, Op::SelectCpu, (task, &args), selected) {
+                self.wake_selected(c, task, flags, waker);
+            }
+            return;
         }
         self.wake_by_default(c, task, flags, waker);
     }
@@ -90,7 +91,10 @@ impl<E: Engine> Sim<E> {
             self.k.mirror_selected(self.vm.world(), task, chosen.0 as i32);
             (chosen, Chooser::Default)
         };
-        self.place(c, task, (chosen, by, None), flags, waker);
+        match self.k.may_place(c, task, chosen, by) {
+            true => self.lock_for_wakeup(c, task, chosen, flags, waker),
+            false => self.place_elsewhere(c, task, flags, waker),
+        }
     }
 
     /// The kernel's own choice: an idle CPU, and then the task goes directly to its local queue;
@@ -112,9 +116,10 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::WakeSelected`]: checks that the scheduler chose a valid CPU that the task may use.
-    #[inline(never)]
-    pub(crate) fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+    /// [`Frame::WakeSelected`]: checks that the scheduler chose a valid CPU that the task may use, after BPF can see what it
+    /// answered. If it may not, the kernel chooses itself.
+    #[inline(always)]
+    fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.answered_cpu(c, answer);
         // A negative answer is no CPU either.
@@ -122,7 +127,22 @@ impl<E: Engine> Sim<E> {
             true => CpuId(answer as u32),
             false => self.no_cpu_selected(c, task, answer),
         };
-        self.place(c, task, (chosen, Chooser::SelectCpu, Some(answer)), flags, waker);
+        self.k.tasks[task].mirror_selected(self.vm.world(), answer);
+        if !self.k.may_place(c, task, chosen, Chooser::SelectCpu) {
+            return self.place_elsewhere(c, task, flags, waker);
+        }
+        if chosen != c && self.k.should_queue_wakeup(c, task, chosen, flags) {
+            return self.k.send_wakeup(c, task, chosen, waker);
+        }
+        if self.may_go_straight(|| Frame::WakeLock { task, target: chosen, flags, waker }) {
+            self.lock_and_activate(c, task, chosen, flags, waker);
+        }
+    }
+
+    /// Like `wake_selected`, if that had to wait.
+    #[inline(never)]
+    pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        self.wake_selected(c, task, flags, waker);
     }
 
     #[cold]
@@ -130,28 +150,6 @@ impl<E: Engine> Sim<E> {
     fn no_cpu_selected(&mut self, c: CpuId, task: TaskId, answer: i32) -> CpuId {
         self.k.error(c, format!("invalid CPU {answer} from ops.select_cpu()"));
         self.k.tasks[task].wake_cpu
-    }
-
-    /// Places the task on the chosen CPU, after BPF can see what `ops.select_cpu` answered; if that isn't allowed, the
-    /// kernel chooses itself.
-    #[inline(always)]
-    fn place(
-        &mut self,
-        c: CpuId,
-        task: TaskId,
-        (chosen, by, answer): (CpuId, Chooser, Option<i32>),
-        flags: u64,
-        waker: TaskId,
-    ) {
-        let (t, cpu) = (&self.k.tasks[task], &self.k.cpus[chosen]);
-        if let Some(answer) = answer {
-            t.mirror_selected(self.vm.world(), answer);
-        }
-        if !t.may_use(chosen, cpu) {
-            return self.place_elsewhere(c, task, flags, waker);
-        }
-        self.k.emit_placed(c, task, chosen, by);
-        self.lock_for_wakeup(c, task, chosen, flags, waker);
     }
 
     /// The task may not use the CPU that was chosen.
@@ -165,7 +163,7 @@ impl<E: Engine> Sim<E> {
         self.lock_for_wakeup(c, task, target, flags, waker);
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn lock_for_wakeup(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
         if target != c && self.k.should_queue_wakeup(c, task, target, flags) {
             return self.k.send_wakeup(c, task, target, waker);
@@ -190,16 +188,28 @@ impl<E: Engine> Sim<E> {
         if self.k.is_leaving(c, task, target) {
             return self.place_elsewhere(c, task, flags, waker);
         }
-        if !self.k.lock_rq_here(c, target) {
+        if !self.k.lock_rq_last(c, target) {
             return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
         }
         let activate = Frame::WakeActivate { task, target, flags, waker };
-        self.go(activate, |sim| sim.wake_activate(c, task, target, flags, waker));
+        self.go(activate, |sim| sim.wake_activate_later(c, task, target, flags, waker));
+    }
+
+    /// Like `wake_lock` right after the task was placed: its CPU is still there.
+    #[inline(always)]
+    fn lock_and_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
+        debug_assert!(!self.k.is_leaving(c, task, target), "the task may use the CPU");
+        if !self.k.lock_rq_last(c, target) {
+            return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
+        }
+        if self.may_go(|| Frame::WakeActivate { task, target, flags, waker }) {
+            self.wake_activate(c, task, target, flags, waker);
+        }
     }
 
     /// [`Frame::WakeActivate`]: `ttwu_do_activate()` under the target's lock.
     #[inline(always)]
-    pub(crate) fn wake_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
+    fn wake_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
         let now = self.k.now;
         let is_straight = !self.k.has(Op::Runnable) && self.k.this_cpu().pauses.is_empty();
         let (t, cpu) = (&mut self.k.tasks[task], &mut self.k.cpus[target]);
@@ -268,7 +278,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Like `ask_for_woken`, if that had to wait.
+    /// Like `wake_activate`, if that had to wait.
     #[inline(never)]
     pub(crate) fn wake_activate_later(
         &mut self,
@@ -328,9 +338,8 @@ impl<E: Engine> Sim<E> {
         if !is_plain || self.k.scx.needs_slow_path {
             return self.woken_rarely(c, task, target);
         }
-        match self.k.stays_first() {
-            true => self.k.unlock_rq(c, target),
-            false => self.k.this_cpu().stack.push(Frame::Unlock { rq: target }),
+        if self.may_go_straight(|| Frame::Unlock { rq: target }) {
+            self.k.unlock_rq_here(c, target);
         }
     }
 
@@ -362,6 +371,18 @@ impl Kernel {
             self.mirror_waiting(world, task);
         }
         mirror_queued(world, task, true);
+    }
+
+    /// Returns whether the task may use the chosen CPU. If so, emits that it is placed there.
+    #[inline(always)]
+    fn may_place(&mut self, c: CpuId, task: TaskId, chosen: CpuId, by: Chooser) -> bool {
+        let (t, cpu) = (&self.tasks[task], &self.cpus[chosen]);
+        let may_use = t.may_use(chosen, cpu);
+        let (prev, idle) = (t.wake_cpu, cpu.is_idle());
+        if may_use {
+            self.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen, by, idle });
+        }
+        may_use
     }
 
     #[inline(always)]

@@ -32,9 +32,11 @@ impl<E: Engine> Sim<E> {
         cpu.resched_at = keel_abi::Instant::NEVER;
         let curr = cpu.curr;
         if !curr.is_idle() && matches!(self.k.tasks[curr].state, State::Blocking | State::Exiting) {
-            self.go(Frame::Deactivate, |sim| sim.deactivate(c));
-        } else {
-            self.go(Frame::Pick, |sim| sim.pick(c));
+            if self.may_go(|| Frame::Deactivate) {
+                self.deactivate(c);
+            }
+        } else if self.may_go(|| Frame::Pick) {
+            self.pick(c);
         }
     }
 
@@ -45,6 +47,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Like `pick` right after the previous task has left its queue.
+    #[inline(always)]
     pub(crate) fn pick_after_block(&mut self, c: CpuId) {
         self.pick_knowing(c, false);
     }
@@ -64,7 +67,9 @@ impl<E: Engine> Sim<E> {
             return self.pick_at_hand(c);
         }
         self.k.this_cpu().in_balance = true;
-        self.go_straight(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS));
+        if self.may_go_straight(|| Frame::Dispatch { left: DSP_MAX_LOOPS }) {
+            self.dispatch(c, DSP_MAX_LOOPS);
+        }
     }
 
     /// No higher class has a task, but sched_ext may have one without asking the scheduler. The choice costs nothing.
@@ -192,11 +197,20 @@ impl<E: Engine> Sim<E> {
             _ => 0,
         };
         let args = [self.k.cpu_argument(c), prev_ea];
-        self.call(c, Op::Dispatch, (prev, &args), Frame::Dispatched { left }, |sim| sim.dispatched(c, left));
+        if self.called(c, Op::Dispatch, (prev, &args), || Frame::Dispatched { left }) {
+            self.dispatched(c, left);
+        }
+    }
+
+    /// Like `dispatched`, if that had to wait.
+    #[inline(never)]
+    pub(crate) fn dispatched_later(&mut self, c: CpuId, left: u32) {
+        self.dispatched(c, left);
     }
 
     /// [`Frame::Dispatched`]: flushes the dispatches that `ops.dispatch` buffered, and checks for a task again.
-    pub(crate) fn dispatched(&mut self, c: CpuId, left: u32) {
+    #[inline(always)]
+    fn dispatched(&mut self, c: CpuId, left: u32) {
         let cpu = &self.k.cpus.this_cpu;
         let prev = cpu.curr;
         if cpu.dispatch.inserts.is_empty()
@@ -206,7 +220,10 @@ impl<E: Engine> Sim<E> {
         {
             // The scheduler has moved a task here, and the CPU needs one: nothing is left to do.
             self.k.this_cpu().in_balance = false;
-            return self.go_straight(Frame::Switch { next }, |sim| sim.switch_from_left(c, prev, next));
+            if self.may_go_straight(|| Frame::Switch { next }) {
+                self.switch_from_left(c, prev, next);
+            }
+            return;
         }
         self.dispatched_otherwise(c, left);
     }

@@ -31,17 +31,37 @@ impl Kernel {
             (cpu.work_done_at, cpu.tick_at) = (Instant::NEVER, Instant::NEVER);
             return;
         }
-        let done_at = match self.tasks[cpu.curr].doing {
-            Doing::Work(left) => cpu.clock + takes(left, cpu.speed_per_mille),
-            Doing::Until(until) => until.max(cpu.clock),
-            Doing::Steps | Doing::Relock(_) => cpu.clock,
-            Doing::Spin(mutex) => self.spin_ends(mutex),
+        // Tests, not a table: one of the first two holds nearly always.
+        let doing = self.tasks[cpu.curr].doing;
+        let done_at = if let Doing::Work(left) = doing {
+            cpu.clock + takes(left, cpu.speed_per_mille)
+        } else if doing == Doing::Steps {
+            cpu.clock
+        } else {
+            self.rare_work_ends(doing)
         };
         let cpu = self.this_cpu();
         cpu.work_done_at = done_at;
         if cpu.tick_at == Instant::NEVER {
-            self.arm_tick(c);
+            self.arm_first_tick(c);
         }
+    }
+
+    /// When the running CPU's task has to act that neither works nor is between steps.
+    #[inline(never)]
+    fn rare_work_ends(&self, doing: Doing) -> Instant {
+        let clock = self.cpus.this_cpu.clock;
+        match doing {
+            Doing::Until(until) => until.max(clock),
+            Doing::Spin(mutex) => self.spin_ends(mutex),
+            Doing::Work(_) | Doing::Steps | Doing::Relock(_) => clock,
+        }
+    }
+
+    /// Like `arm_tick`, apart from common code: the CPU was idle.
+    #[inline(never)]
+    fn arm_first_tick(&mut self, c: CpuId) {
+        self.arm_tick(c);
     }
 
     /// When the running CPU's task, which waits for this mutex without giving up its CPU, has to act.
@@ -142,10 +162,14 @@ pub(crate) fn stop_working(cpu: &mut Cpu, tasks: &mut Tasks, counters: &mut Coun
 }
 
 /// Work done in `ns` at a speed.
+#[inline(always)]
 const fn scale(ns: u64, per_mille: u64) -> u64 {
-    if per_mille == 1000 {
-        return ns;
-    }
+    if per_mille == 1000 { ns } else { scale_to(ns, per_mille) }
+}
+
+/// Like [`scale`] at a speed that is not nominal.
+#[inline(never)]
+const fn scale_to(ns: u64, per_mille: u64) -> u64 {
     match ns.checked_mul(per_mille) {
         Some(product) => product / 1000,
         None => (ns as u128 * per_mille as u128 / 1000) as u64,
@@ -153,11 +177,18 @@ const fn scale(ns: u64, per_mille: u64) -> u64 {
 }
 
 /// How long `work` takes at a speed, rounded up.
+#[inline(always)]
 const fn takes(work: Span, per_mille: u64) -> Span {
     let ns = work.as_ns();
     if per_mille == 1000 {
         return work;
     }
+    takes_at(ns, per_mille)
+}
+
+/// Like [`takes`] at a speed that is not nominal.
+#[inline(never)]
+const fn takes_at(ns: u64, per_mille: u64) -> Span {
     Span::from_ns(match ns.checked_mul(1000) {
         Some(product) => product.div_ceil(per_mille),
         None => (ns as u128 * 1000).div_ceil(per_mille as u128) as u64,

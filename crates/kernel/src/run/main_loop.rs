@@ -247,13 +247,16 @@ impl<E: Engine> Sim<E> {
         loop {
             let cpu = self.k.this_cpu();
             debug_assert!(!cpu.pauses.is_parked(), "a CPU in line for a lock has no event");
-            // Its clock may be ahead of the event, and others may have charged it since.
-            let is_current = cpu.clock <= at && cpu.spent_ps < 1000;
-            let is_first = !cpu.in_user && is_current && cpu.pauses.is_empty();
-            if cpu.in_user {
+            let is_first = if cpu.in_user {
                 cpu.clock = cpu.clock.max(at);
                 duty = self.enter_kernel(c, at, duty);
-            } else if is_first {
+                false
+            } else {
+                // Its clock may be ahead of the event, and others may have charged it since.
+                let is_current = cpu.clock <= at && cpu.spent_ps < 1000;
+                is_current && cpu.pauses.is_empty()
+            };
+            if is_first {
                 self.k.comes_from_queue();
             }
             let next = match self.run_frames(c, duty.take(), is_first) {
@@ -309,13 +312,15 @@ impl<E: Engine> Sim<E> {
     /// first.
     #[inline(always)]
     fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>, is_first: bool) -> Left {
-        let mut goes_on = is_first || self.takes_step(c, &mut duty);
+        let mut goes_on = is_first || self.takes_step(c, &mut duty, Kernel::catches_up);
         while goes_on {
-            match self.advance(c, duty.take()) {
-                Left::NotYet => {}
-                left => return left,
+            if self.advance(c, duty.take()) {
+                match self.leave_kernel(c) {
+                    Left::NotYet => {}
+                    left => return left,
+                }
             }
-            goes_on = self.takes_step(c, &mut duty);
+            goes_on = self.takes_step(c, &mut duty, Kernel::is_first);
         }
         if duty.is_some() {
             self.push_duty(duty);
@@ -323,9 +328,15 @@ impl<E: Engine> Sim<E> {
         Left::NotYet
     }
 
-    /// Returns whether `c` may take its next step. An `ops.dequeue` that it owes comes before that, and before `duty`.
+    /// Returns whether `c` may take its next step, as `is_first` says, which adds up its costs. An `ops.dequeue` that it
+    /// owes comes before that, and before `duty`.
     #[inline(always)]
-    fn takes_step(&mut self, c: CpuId, duty: &mut Option<Duty>) -> bool {
+    fn takes_step(
+        &mut self,
+        c: CpuId,
+        duty: &mut Option<Duty>,
+        is_first: impl Fn(&mut Kernel) -> bool,
+    ) -> bool {
         while !self.k.this_cpu().pauses.is_empty() {
             if !self.k.may_step() {
                 return false;
@@ -333,13 +344,13 @@ impl<E: Engine> Sim<E> {
             if !self.k.this_cpu().pauses.owes_dequeue() {
                 break;
             }
-            if !self.k.catches_up() {
+            if !is_first(&mut self.k) {
                 return false;
             }
             self.push_duty(duty.take());
             self.run_pending_dequeues(c);
         }
-        self.k.catches_up()
+        is_first(&mut self.k)
     }
 
     /// Leaves a duty that has to wait for later.
@@ -351,47 +362,49 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
     }
 
-    /// Fulfils the CPU's duty, or takes its next step. If it has none of either, it leaves the kernel.
+    /// Fulfils the CPU's duty, or takes its next step. Returns whether it leaves the kernel: it has none of either, or its
+    /// task only works then.
     #[inline(always)]
-    fn advance(&mut self, c: CpuId, duty: Option<Duty>) -> Left {
+    fn advance(&mut self, c: CpuId, duty: Option<Duty>) -> bool {
         let first = match duty {
             Some(duty) => Step::Begins(duty),
             None => self.step(c),
         };
         let duty = match first {
-            Step::Taken => return Left::NotYet,
+            Step::Taken => return false,
             Step::Begins(duty) => duty,
             Step::None => match self.duty() {
                 Some(duty) => duty,
-                None => return self.leave_kernel(c),
+                None => return true,
             },
         };
         self.fulfil(c, duty)
     }
 
-    /// Carries out [`Duty::Act`]. If the task only works then, and nothing else is left to do, the CPU leaves the kernel.
+    /// Carries out [`Duty::Act`]. Returns whether the task only works then, and nothing else is left to do.
     #[inline(always)]
-    fn act_or_leave(&mut self, c: CpuId) -> Left {
+    fn acts_and_leaves(&mut self, c: CpuId) -> bool {
         if !self.act(c) {
-            return Left::NotYet;
+            return false;
         }
         let cpu = &*self.k.cpus.this_cpu;
-        match cpu.stack.is_empty() && cpu.pauses.is_empty() {
-            true => self.leave_kernel(c),
-            false => Left::NotYet,
-        }
+        cpu.stack.is_empty() && cpu.pauses.is_empty()
     }
 
-    /// Carries out the CPU's duty.
+    /// Carries out the CPU's duty. Returns like `advance`.
     #[inline(always)]
-    fn fulfil(&mut self, c: CpuId, duty: Duty) -> Left {
+    fn fulfil(&mut self, c: CpuId, duty: Duty) -> bool {
         match duty {
-            Duty::Act => return self.act_or_leave(c),
+            Duty::Act => return self.acts_and_leaves(c),
             // Its timer fired just now, so this sleep is still the same.
             Duty::Wake(task) => self.wake(c, task, wake::TTWU, TaskId::IDLE),
             Duty::Interrupt => self.take_interrupt(c),
             Duty::Schedule => self.schedule(c),
-            Duty::Tick => self.tick(c),
+            Duty::Tick => {
+                // A CPU that is busy all the time looks here whether the run is to stop.
+                self.k.may_halt |= self.stop.is_asked();
+                self.tick(c);
+            }
             Duty::Hrtick => self.hrtick(c),
             Duty::Throttle => self.throttle_current(c),
             Duty::Kick => {
@@ -405,7 +418,7 @@ impl<E: Engine> Sim<E> {
             Duty::Disable => self.begin_disable(),
             Duty::Die => self.die(c),
         }
-        Left::NotYet
+        false
     }
 
     /// Suspends `c`: others run first, or it queues for a lock until it gets it. Returns who is next, and when, if the
@@ -469,13 +482,10 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Returns whether a CPU whose next event comes before every other may take it without a turn of the loop. What a
-    /// turn checks besides events is rare, or soon over.
+    /// turn checks besides events is rare, or soon over. Each tick looks whether the run is to stop.
     #[inline(always)]
     fn goes_straight(&self) -> bool {
-        !self.k.cpus.this_cpu.pauses.returns_to_loop()
-            && !self.k.may_halt
-            && !self.k.out.is_full()
-            && !self.stop.is_asked()
+        !self.k.cpus.this_cpu.pauses.returns_to_loop() && !self.k.may_halt && !self.k.out.is_full()
     }
 
     /// Detaches the scheduler as a user would, and continues until it has exited.

@@ -15,18 +15,16 @@ impl Kernel {
         self.now = self.now.max(at);
         let sleeper = TaskId(timer);
         let Some(t) = self.tasks.get(sleeper) else { return self.other_timer_fires(timer, at) };
-        let (c, irq) = (t.cpu, Irq::Sleeper(sleeper, t.sleeps));
+        let (c, sleeps) = (t.cpu, t.sleeps);
         let cpu = &self.cpus[c];
         if cpu.in_user && cpu.alive && cpu.pauses.is_empty() && !cpu.errands.has_irq() {
-            return match self.queue.take_or_set_cpu(c, at) {
-                true => Some((c, Some(Duty::Wake(sleeper)))),
-                false => {
-                    self.cpus[c].errands.add_irq(irq);
-                    None
-                }
-            };
+            if self.queue.take_or_set_cpu(c, at) {
+                return Some((c, Some(Duty::Wake(sleeper))));
+            }
+            self.cpus[c].errands.add_irq(Irq::Sleeper(sleeper, sleeps));
+            return None;
         }
-        self.interrupts(c, irq, at)
+        self.interrupts(c, Irq::Sleeper(sleeper, sleeps), at)
     }
 
     #[inline(never)]

@@ -328,6 +328,16 @@ impl Cpu {
         after_ps(self.clock, self.spent_ps)
     }
 
+    /// Like `moment`. If this `is_last` in a step, the step's costs go on the clock: that would be next anyway.
+    #[inline(always)]
+    pub(crate) fn moment_at_end(&mut self, is_last: bool) -> Instant {
+        if !is_last {
+            return self.moment();
+        }
+        self.settle_costs();
+        self.clock
+    }
+
     /// Adds the costs of the last step to the clock.
     #[inline]
     pub(crate) fn settle_costs(&mut self) {

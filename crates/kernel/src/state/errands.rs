@@ -61,7 +61,8 @@ impl Errands {
     /// Returns whether an interrupt is pending.
     #[inline]
     pub(crate) fn has_irq(&self) -> bool {
-        !self.lists.inbox.is_empty()
+        debug_assert_eq!(self.has(kind::INTERRUPT), !self.lists.inbox.is_empty());
+        self.has(kind::INTERRUPT)
     }
 
     #[inline]

@@ -71,40 +71,47 @@ impl Kernel {
     /// caller must push its current frame again, which runs once the lock is free. Waiting for a lock with a known
     /// release time is charged.
     pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
-        self.lock_rq_here(c, rq)
+        if rq == c { self.lock_own_rq(c) } else { self.lock_other_rq(c, rq, false) }
     }
 
-    /// Like `lock_rq`, inlined into a path that every wakeup takes.
+    /// Like `lock_rq` as the last thing that a step does: the step's costs go on the clock at once.
     #[inline(always)]
-    pub(crate) fn lock_rq_here(&mut self, c: CpuId, rq: CpuId) -> bool {
-        if rq == c { self.lock_own_rq(c) } else { self.lock_other_rq(c, rq) }
+    pub(crate) fn lock_rq_last(&mut self, c: CpuId, rq: CpuId) -> bool {
+        if rq == c { self.lock_own(c, true) } else { self.lock_other_rq(c, rq, true) }
     }
 
     #[inline(never)]
-    fn lock_other_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
+    fn lock_other_rq(&mut self, c: CpuId, rq: CpuId, is_last: bool) -> bool {
         let Self { cpus, lines, machine, .. } = self;
         let (me, other) = cpus.this_and(rq);
         if !other.lock.is_free(me.clock) {
             return self.lock_busy_rq(c, rq);
         }
         me.spent_ps += lock_ps(&machine.costs, lines, rq, &me.holder);
-        other.lock.take(c, me.moment());
+        let since = me.moment_at_end(is_last);
+        other.lock.take(c, since);
         if self.clocks.is_some() {
             self.note_rq_taken(c, rq);
         }
         true
     }
 
-    /// Like `lock_other_rq` for the lock of the CPU that takes a step.
+    /// Like `lock_rq` for the lock of the CPU that takes a step.
     #[inline(always)]
     pub(crate) fn lock_own_rq(&mut self, c: CpuId) -> bool {
+        self.lock_own(c, false)
+    }
+
+    #[inline(always)]
+    fn lock_own(&mut self, c: CpuId, is_last: bool) -> bool {
         let me = &*self.cpus.this_cpu;
         if !me.lock.is_free(me.clock) {
             return self.lock_busy_rq(c, c);
         }
         let me = &mut *self.cpus.this_cpu;
         me.spent_ps += lock_ps(&self.machine.costs, &mut self.lines, c, &me.holder);
-        me.lock.take(c, me.moment());
+        let since = me.moment_at_end(is_last);
+        me.lock.take(c, since);
         if self.clocks.is_some() {
             self.note_rq_taken(c, c);
         }
@@ -226,8 +233,13 @@ impl Kernel {
     }
 
     /// Releases `rq`'s lock at `c`'s clock, and hands it to the first waiter if there is one.
-    #[inline]
     pub(crate) fn unlock_rq(&mut self, c: CpuId, rq: CpuId) {
+        self.unlock_rq_here(c, rq);
+    }
+
+    /// Like `unlock_rq`, inlined into a path that every wakeup takes.
+    #[inline(always)]
+    pub(crate) fn unlock_rq_here(&mut self, c: CpuId, rq: CpuId) {
         let at = self.cpus.this_cpu.clock;
         let lock = &mut self.cpus[rq].lock;
         debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");

@@ -54,12 +54,26 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) -> bool {
         self.k.counters.programs_went_on += 1;
-        let tells = self.k.out.wants(Class::ACTS);
         let mut left = FREE_STEPS;
+        // Outside the loop of all other steps, which keeps many values ready for each of its rounds.
+        if !self.k.out.wants(Class::ACTS) {
+            match self.take_common_steps::<false>(c, task, false, &mut left) {
+                Some(Then::Work) => return true,
+                Some(Then::Leave) => return false,
+                Some(Then::GoOn | Then::Act) | None => {}
+            }
+        }
+        self.take_more_steps(c, task, left)
+    }
+
+    /// Takes the steps that follow, of which at most `left` may be free.
+    #[inline(never)]
+    fn take_more_steps(&mut self, c: CpuId, task: TaskId, mut left: u32) -> bool {
+        let tells = self.k.out.wants(Class::ACTS);
         let mut is_free = true;
         while left > 0 {
             // Inline, but for steps that few programs repeat.
-            let then = match self.take_common_steps(c, task, tells, &mut left) {
+            let then = match self.take_common_steps::<true>(c, task, tells, &mut left) {
                 Some(then) => then,
                 None => {
                     (left, is_free) = (left - 1, false);
@@ -87,7 +101,7 @@ impl<E: Engine> Sim<E> {
     /// Takes the next step, whichever it is. What it emits depends on the frame that it leaves.
     #[inline(never)]
     fn take_any_step(&mut self, c: CpuId, task: TaskId) -> Then {
-        let then = match self.take_common_steps(c, task, false, &mut 1) {
+        let then = match self.take_common_steps::<true>(c, task, false, &mut 1) {
             Some(then) => then,
             None => self.take_step(c, task),
         };
@@ -102,9 +116,15 @@ impl<E: Engine> Sim<E> {
 
     /// Takes the next steps if they are among those that programs repeat most: up to one that takes time, and `left` that
     /// don't. If `tells`, only ones that charge nothing and wake nobody, and what the task used before it works is
-    /// emitted.
+    /// emitted. Without `TRANSFERS`, only ones that can't be followed by another one at once.
     #[inline(always)]
-    fn take_common_steps(&mut self, c: CpuId, task: TaskId, tells: bool, left: &mut u32) -> Option<Then> {
+    fn take_common_steps<const TRANSFERS: bool>(
+        &mut self,
+        c: CpuId,
+        task: TaskId,
+        tells: bool,
+        left: &mut u32,
+    ) -> Option<Then> {
         let t = &mut self.k.tasks[task];
         while *left > 0 {
             match *self.k.steps.next_of(t)? {
@@ -134,11 +154,11 @@ impl<E: Engine> Sim<E> {
                     let until = self.k.cpus.this_cpu.clock + drawn(t, amount);
                     return Some(self.sleep_until_timer(c, task, until, Timer::Relative));
                 }
-                Step::Send { channel, bytes } if !tells => {
+                Step::Send { channel, bytes } if TRANSFERS && !tells => {
                     t.next_step += 1;
                     return Some(self.send(c, task, channel, bytes));
                 }
-                Step::Receive { channel, bytes } if !tells => {
+                Step::Receive { channel, bytes } if TRANSFERS && !tells => {
                     t.next_step += 1;
                     return Some(self.receive(c, task, channel, bytes));
                 }

@@ -5,7 +5,7 @@ use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use crate::state::task::Doing;
 use keel_abi::bpf::Engine;
-use keel_abi::{CpuId, Span};
+use keel_abi::{CpuId, Span, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next one. This is the way
@@ -31,22 +31,31 @@ impl<E: Engine> Sim<E> {
     /// whether it only works now, and the CPU still comes first.
     #[inline(never)]
     pub(crate) fn go_on(&mut self, c: CpuId) -> bool {
-        let (curr, now) = (self.k.this_cpu().curr, self.k.this_cpu().clock);
-        let t = self.k.task(curr);
-        match t.doing {
-            Doing::Work(left) if left > Span::ZERO => {}
-            Doing::Until(until) if until > now => {}
+        let cpu = &*self.k.cpus.this_cpu;
+        let (curr, now) = (cpu.curr, cpu.clock);
+        let doing = self.k.tasks[curr].doing;
+        let is_between_steps = doing == Doing::Steps || doing == Doing::Work(Span::ZERO);
+        if !is_between_steps && self.does_more(curr, doing) {
+            return false;
+        }
+        let t = &mut self.k.tasks[curr];
+        t.doing = Doing::Steps;
+        t.began = t.began.min(now);
+        self.take_steps(c, curr)
+    }
+
+    /// Continues what the current task does, unless that is over.
+    #[inline(never)]
+    fn does_more(&mut self, curr: TaskId, doing: Doing) -> bool {
+        match doing {
+            Doing::Until(until) => return until > self.k.this_cpu().clock,
             Doing::Relock(mutex) => {
-                t.doing = Doing::Steps;
+                self.k.task(curr).doing = Doing::Steps;
                 self.k.this_cpu().stack.push(Frame::Relock { mutex });
             }
             Doing::Spin(mutex) => self.spin_again(curr, mutex),
-            _ => {
-                t.doing = Doing::Steps;
-                t.began = t.began.min(now);
-                return self.take_steps(c, curr);
-            }
+            Doing::Steps | Doing::Work(_) => {}
         }
-        false
+        true
     }
 }
