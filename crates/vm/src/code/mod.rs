@@ -180,6 +180,11 @@ impl Code {
         }))
     }
 
+    /// Returns whether it has such an operation.
+    pub(crate) fn has(&self, is_such: impl Fn(&Op) -> bool) -> bool {
+        self.functions.iter().any(|function| function.ops.iter().any(&is_such))
+    }
+
     /// How many operations its functions have.
     pub(crate) fn ops(&self) -> usize {
         self.functions.last().map_or(0, |f| f.first_op as usize + f.ops.len())

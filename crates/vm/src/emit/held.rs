@@ -375,7 +375,7 @@ mod tests {
         let mut asm = Asm::default();
         let movers = Movers { read: Mover::new(&mut asm), write: Mover::new(&mut asm) };
         let lines = LineForm { log2: 6, grouped: false, crowded };
-        f(&Target { lines, has_arena: false, movers, data: &OneMap });
+        f(&Target { lines, has_arena: false, has_may_goto: false, movers, data: &OneMap });
     }
 
     fn registers(map: u32) -> Registers {

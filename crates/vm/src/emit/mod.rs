@@ -48,6 +48,7 @@ mod tests;
 mod values;
 mod zeros;
 
+use crate::code::op::Op;
 use crate::code::{Address, Code};
 use crate::context::{FIRST_ADDRESSES, NativeFn, StartFn, Tables};
 use crate::error::LoadError;
@@ -101,12 +102,12 @@ fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>, Ve
     let has_arena = code.user_half.is_some();
     let globals = Globals { code, counts };
     let movers = Movers::emit(&mut asm, lines, has_arena);
-    for (function, &label) in code.functions.iter().zip(&inner) {
-        let target = Target { lines, has_arena, movers, data: &globals };
-        Emitter::new(&mut asm, &inner, &function.ops, target).function(label);
-    }
+    let has_may_goto = code.has(|op| matches!(op, Op::MayGoto { .. }));
+    let target = Target { lines, has_arena, has_may_goto, movers, data: &globals };
+    let each = code.functions.iter().zip(&inner);
+    let starts =
+        each.map(|(f, &label)| Emitter::new(&mut asm, &inner, &f.ops, target).function(label)).collect();
     let entries = inner.iter().map(|&label| entry::emit(&mut asm, label)).collect();
-    let starts = inner.iter().map(|&label| entry::emit_start(&mut asm, label)).collect();
     (asm, entries, starts)
 }
 
