@@ -373,10 +373,33 @@ pub enum Reply {
     Stop(Box<FaultKind>),
 }
 
+/// How far a callback got that [`Engine::start_at_once`] was asked to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtOnce {
+    /// As [`Progress::Done`].
+    Done {
+        /// R0 at its exit.
+        value: u64,
+        /// Everything that it used.
+        usage: Usage,
+    },
+    /// It was suspended or stopped; [`Engine::unfinished`] says which.
+    Unfinished,
+    /// It was not started: [`Engine::start`] must do it.
+    Refused,
+}
+
 /// The kernel's side of a program's calls.
 pub trait Host<W: World> {
     /// Executes helper or kfunc `func`.
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply;
+
+    /// Like [`Host::call`] for a call that is not repeated, but only if nothing about it is rare. Otherwise does nothing
+    /// that another [`Host::call`] would not do, and returns `None`: the engine then makes the call by that.
+    #[inline(always)]
+    fn call_at_once(&mut self, _site: CallSite<'_, W>, _func: FuncId, _args: &[u64; 5]) -> Option<Reply> {
+        None
+    }
 
     /// Returns the instant that the callback of `cpu` has reached with this usage, if no other CPU has anything to do
     /// earlier. Otherwise returns `None`: the engine then suspends the callback, and asks again with `again` set after
@@ -530,6 +553,19 @@ pub trait Engine {
         entry: Entry,
         args: &[u64],
     ) -> Progress;
+
+    /// Like [`Engine::start`] for a callback of at most three arguments, but only if it can begin at once. The words
+    /// behind its arguments are not used.
+    fn start_at_once<H: Host<Self::World>>(
+        &mut self,
+        host: &mut H,
+        cpu: CpuId,
+        entry: Entry,
+        args: [u64; 3],
+    ) -> AtOnce;
+
+    /// What has become of the callback that [`Engine::start_at_once`] has just left unfinished.
+    fn unfinished(&mut self, cpu: CpuId) -> Progress;
 
     /// Runs a function to which BPF passed a pointer (a timer's callback) on `cpu` with `args` in R1 to R5. `function`
     /// may be any value; one that is not a function fails as a bad call.

@@ -12,8 +12,9 @@ use crate::known::HOST_SERVES;
 use crate::memory::VmWorld;
 use crate::stacks::{FRAME_SCRATCH, Slot};
 use keel_abi::Instant;
-use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, MapKey, Meter, Reply, World};
+use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, FuncId, Host, MapId, MapKey, Meter, Reply, World};
 use keel_abi::clocks::Clocks;
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a function of the object with the callback's engine.
@@ -33,10 +34,24 @@ pub(crate) unsafe fn invoke(context: *mut Context, function: u32, r10: u64, args
     }
 }
 
-/// Calls the host until it returns a value. Native code and the interpreter call this.
+/// Calls the host until it returns a value, for code that has not yet looked at its fuel.
 ///
 /// # Safety
-/// `context` is that of the fiber that this runs on, and was entered with a host of type `H`.
+/// As for [`host_call`].
+pub(crate) unsafe fn ask_host(context: *mut Context, args: [u64; 5]) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        Context::check_fuel(context);
+        let host_call = (*context).host_call.expect("set on entry");
+        let [a, b, c, d, e] = args;
+        host_call(context, a, b, c, d, e)
+    }
+}
+
+/// Calls the host until it returns a value. Native code calls this.
+///
+/// # Safety
+/// `context` is that of the fiber that this runs on, and was entered with a host of type `H`. There is fuel left.
 pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     context: *mut Context,
     r1: u64,
@@ -47,11 +62,40 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
 ) -> u64 {
     // SAFETY: as above.
     unsafe {
-        Context::check_fuel(context);
+        debug_assert!((*context).insns <= 0, "the caller has looked at the fuel");
         let args = [r1, r2, r3, r4, r5];
-        match host_try::<H, false>(context, &args) {
+        // No panic may unwind through native code, so it is caught here and continues in the driver.
+        // The closure captures and returns little: this is the hot path.
+        let outcome = catch_unwind(AssertUnwindSafe(
+            #[inline(always)]
+            || call_at_once::<H>(context, &args),
+        ));
+        match outcome {
+            Ok(Outcome::Value(value)) => value,
+            Ok(other) => host_rarely::<H>(context, &args, other),
+            Err(payload) => panicked(context, payload),
+        }
+    }
+}
+
+/// What becomes of a call that the host has not served at once.
+///
+/// # Safety
+/// As for [`host_call`].
+#[cold]
+#[inline(never)]
+unsafe fn host_rarely<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], outcome: Outcome) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        let value = match outcome {
+            Outcome::Rare => host_try::<H>(context, args, false),
+            Outcome::Suspend => None,
+            Outcome::Stop => stopped(context),
+            Outcome::Value(value) => Some(value),
+        };
+        match value {
             Some(value) => value,
-            None => host_later(context, &args),
+            None => host_later(context, args),
         }
     }
 }
@@ -60,7 +104,6 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
 ///
 /// # Safety
 /// As for [`host_call`].
-#[cold]
 #[inline(never)]
 unsafe fn host_later(context: *mut Context, args: &[u64; 5]) -> u64 {
     loop {
@@ -82,7 +125,7 @@ unsafe fn host_later(context: *mut Context, args: &[u64; 5]) -> u64 {
 /// As for [`host_call`].
 pub(crate) unsafe fn host_again<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
     // SAFETY: as for `host_call`.
-    unsafe { host_try::<H, true>(context, args) }
+    unsafe { host_try::<H>(context, args, true) }
 }
 
 /// Asks the host once whether the callback may continue.
@@ -127,40 +170,67 @@ enum Outcome {
     Suspend,
     /// The reason is in the context.
     Stop,
+    /// Nothing was done, because something about the call is rare.
+    Rare,
 }
 
 /// Calls the host once, perhaps again; `None` if it wants the callback suspended.
 ///
 /// # Safety
 /// As for [`host_call`].
-#[inline(always)]
-unsafe fn host_try<H: Host<VmWorld>, const AGAIN: bool>(
-    context: *mut Context,
-    args: &[u64; 5],
-) -> Option<u64> {
-    // No panic may unwind through native code, so it is caught here and continues in the driver.
-    // The closure captures and returns little: this is the hot path.
-    // SAFETY: as above.
-    let outcome = catch_unwind(AssertUnwindSafe(
-        #[inline(always)]
-        || unsafe { call_once::<H, AGAIN>(context, args) },
-    ));
+#[inline(never)]
+unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Option<u64> {
+    // As in `host_call`, panics are caught.
     // SAFETY: as above.
     unsafe {
-        match outcome {
-            Ok(Outcome::Value(value)) => {
-                (*context).refresh();
-                Some(value)
-            }
+        match catch_unwind(AssertUnwindSafe(|| call::<H>(context, args, again))) {
+            Ok(Outcome::Value(value)) => Some(value),
             Ok(Outcome::Suspend) => None,
-            Ok(Outcome::Stop) => {
-                let kind = (*context).refused.take().expect("the host has said why");
-                Context::stop(context, *kind)
-            }
-            Err(payload) => {
-                (*context).panic = Some(payload);
-                Context::leave(context, Signal::Panicked)
-            }
+            Ok(Outcome::Stop | Outcome::Rare) => stopped(context),
+            Err(payload) => panicked(context, payload),
+        }
+    }
+}
+
+/// Stops the callback for the reason that is in the context.
+///
+/// # Safety
+/// As for [`host_call`].
+#[cold]
+unsafe fn stopped(context: *mut Context) -> ! {
+    // SAFETY: as above.
+    unsafe {
+        let kind = (*context).refused.take().expect("the host has said why");
+        Context::stop(context, *kind)
+    }
+}
+
+/// The host has panicked.
+///
+/// # Safety
+/// As for [`host_call`].
+#[cold]
+#[inline(never)]
+unsafe fn panicked(context: *mut Context, payload: Box<dyn Any + Send>) -> ! {
+    // SAFETY: as above.
+    unsafe {
+        (*context).panic = Some(payload);
+        Context::leave(context, Signal::Panicked)
+    }
+}
+
+/// Calls the host, if nothing about the call is rare.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(always)]
+unsafe fn call_at_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Outcome {
+    // SAFETY: as for `called`.
+    unsafe {
+        let (host, site, func) = called::<H>(context, false);
+        match host.call_at_once(site, func, args) {
+            Some(reply) => outcome(context, reply),
+            None => Outcome::Rare,
         }
     }
 }
@@ -169,31 +239,67 @@ unsafe fn host_try<H: Host<VmWorld>, const AGAIN: bool>(
 ///
 /// # Safety
 /// As for [`host_call`].
+unsafe fn call<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Outcome {
+    // SAFETY: as for `called`.
+    unsafe {
+        let (host, site, func) = called::<H>(context, again);
+        outcome(context, host.call(site, func, args))
+    }
+}
+
+/// The host, and what it needs to know of a call.
+///
+/// # Safety
+/// As for [`host_call`], and nobody else uses the host and the world as long as these references live.
 #[inline(always)]
-unsafe fn call_once<H: Host<VmWorld>, const AGAIN: bool>(context: *mut Context, args: &[u64; 5]) -> Outcome {
+unsafe fn called<'a, H: Host<VmWorld>>(
+    context: *mut Context,
+    again: bool,
+) -> (&'a mut H, CallSite<'a, VmWorld>, FuncId) {
     // SAFETY: `host` and `world` were set from exclusive references. The code that entered the fiber holds them and
     // does not use them before the fiber is left; the site is one that calls the host.
     unsafe {
         let (host, world) = (&mut *(*context).host.cast::<H>(), &mut *(*context).world);
-        let func = *(*context).callees.add((*context).site as usize);
-        let usage = (*context).usage();
-        let (cpu, number) = ((*context).cpu, (*context).site);
-        let site = CallSite { world, cpu, usage, again: AGAIN, number };
-        // Nothing is carried from a callback's second call on.
+        if (*context).serves {
+            give_carry(context, host);
+        }
+        let number = (*context).site;
+        let func = *(*context).callees.add(number as usize);
+        (host, CallSite { world, cpu: (*context).cpu, usage: (*context).usage(), again, number }, func)
+    }
+}
+
+/// Gives the host the costs that it charges with its first call; nothing is carried from then on.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(always)]
+unsafe fn give_carry<H: Host<VmWorld>>(context: *mut Context, host: &mut H) {
+    // SAFETY: as above.
+    unsafe {
         let carry_ps = (*context).carry_ps;
-        if carry_ps != 0 && (*context).serves {
+        if carry_ps != 0 {
             if carry_ps != HOST_SERVES {
                 host.give_spent_ps(carry_ps);
             }
             (*context).carry_ps = 0;
         }
-        match host.call(site, func, args) {
-            Reply::Value(value) => Outcome::Value(value),
-            Reply::Suspend => Outcome::Suspend,
-            Reply::Stop(kind) => {
-                (*context).refused = Some(kind);
-                Outcome::Stop
-            }
+    }
+}
+
+/// The outcome of a call with this answer.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(always)]
+unsafe fn outcome(context: *mut Context, reply: Reply) -> Outcome {
+    match reply {
+        Reply::Value(value) => Outcome::Value(value),
+        Reply::Suspend => Outcome::Suspend,
+        Reply::Stop(kind) => {
+            // SAFETY: as above.
+            unsafe { (*context).refused = Some(kind) };
+            Outcome::Stop
         }
     }
 }
@@ -369,8 +475,7 @@ pub(crate) unsafe extern "C" fn bpf_loop(
     // SAFETY: as above.
     unsafe {
         let (site, frame) = ((*context).site, (*context).frame);
-        let charge = (*context).host_call.expect("set on entry");
-        charge(context, nr_loops, function, data, flags, r5);
+        ask_host(context, [nr_loops, function, data, flags, r5]);
         let function = callback(context, function, "bpf_loop");
         if flags != 0 {
             return Errno::EINVAL.as_r0();
@@ -403,8 +508,7 @@ pub(crate) unsafe extern "C" fn for_each(
     // SAFETY: as above; the world is used between calls only.
     unsafe {
         let (site, frame) = ((*context).site, (*context).frame);
-        let charge = (*context).host_call.expect("set on entry");
-        charge(context, map, function, data, flags, r5);
+        ask_host(context, [map, function, data, flags, r5]);
         let function = callback(context, function, "bpf_for_each_map_elem");
         if flags != 0 {
             return Errno::EINVAL.as_r0();

@@ -8,7 +8,7 @@
 use crate::code::{Code, op::Size};
 use crate::fiber::{self, Link, Signal};
 use crate::known::Known;
-use crate::memory::{BASE, RawCrowd, RawMoves, VmWorld};
+use crate::memory::{BASE, Limits, RawCrowd, RawMoves, VmWorld};
 use crate::profile::{Profile, Tally};
 use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Meter, Usage};
 use keel_abi::clocks::Clocks;
@@ -17,7 +17,7 @@ use std::any::Any;
 
 /// A translated function: takes the context, R10, R1 to R5; returns R0.
 pub(crate) type NativeFn = unsafe extern "C" fn(*mut Context, u64, u64, u64, u64, u64, u64) -> u64;
-/// Calls the host until it returns a value.
+/// Calls the host until it returns a value. The callback has not exceeded its limit of instructions.
 pub(crate) type HostCall = unsafe extern "C" fn(*mut Context, u64, u64, u64, u64, u64) -> u64;
 /// Where emitted code begins as a callback: not a C function, see [`crate::fiber::Fiber::start`].
 pub(crate) type StartFn = unsafe extern "C" fn();
@@ -51,10 +51,10 @@ pub(crate) type HostClocks = unsafe fn(*mut Context) -> Option<*mut Clocks>;
 pub(crate) type HostClock = unsafe fn(*mut Context) -> Instant;
 
 /// `BPF_MAX_LOOPS`: how many `may_goto`s a callback may pass.
-const MAX_LOOPS: u64 = 8 << 20;
+pub(crate) const MAX_LOOPS: u64 = 8 << 20;
 /// After this many of them the callback checks whether other CPUs have something earlier to do: a loop may wait for
 /// another CPU's write. This takes about as long as moving a line from one cache to another.
-const LOOPS_BETWEEN_TURNS: u64 = 64;
+pub(crate) const LOOPS_BETWEEN_TURNS: u64 = 64;
 
 /// Instead of a price of `bpf_iter_num_next`: the host handles it.
 pub(crate) const HOST_COUNTS: u64 = u64::MAX;
@@ -69,9 +69,10 @@ pub(crate) struct Context {
     /// Executed instructions minus the limit: above 0 the callback counts as endless, and the addition that makes it so
     /// sets the processor's flags. Native code updates this only at calls and exits.
     pub(crate) insns: i64,
-    pub(crate) max_insns: i64,
-    /// Per access size, the highest offset into the region at which it is in bounds.
-    pub(crate) limits: [u64; 4],
+    /// That of a callback that has executed none: minus the limit.
+    pub(crate) no_insns: i64,
+    /// The region keeps them up to date.
+    pub(crate) limits: Limits,
     pub(crate) base: *mut u8,
     pub(crate) sharers: *mut u64,
     /// The place where the word of the line at simulated address 0 would be.
@@ -80,6 +81,8 @@ pub(crate) struct Context {
     pub(crate) line_log2: u32,
     /// Minus the simulated address of the region.
     pub(crate) minus_base: u64,
+    /// From a simulated address to the process's.
+    pub(crate) delta: u64,
     /// In a line's word while the CPU may read the line.
     pub(crate) shared: u64,
     /// A line's whole word while the CPU may write the line.
@@ -117,6 +120,18 @@ pub(crate) struct Context {
     /// The lines that crowd each other.
     pub(crate) crowded: RawCrowd,
 
+    // Every callback and call uses these.
+    /// R10 of the first frame.
+    pub(crate) first_frame: u64,
+    pub(crate) host: *mut (),
+    pub(crate) world: *mut VmWorld,
+    /// The switch between the fiber and its caller.
+    pub(crate) link: Link,
+    /// For each site, the host's number of the function called there.
+    pub(crate) callees: *const FuncId,
+    /// Whether the code has calls that emitted code handles itself, and their prices are known.
+    pub(crate) serves: bool,
+
     /// The first entries of the table of addresses, where emitted code finds them at once.
     pub(crate) first_addresses: [u64; FIRST_ADDRESSES],
     /// Where the words of the lines at these addresses would be, if they are in the region.
@@ -127,9 +142,6 @@ pub(crate) struct Context {
     /// Where the interpreter records the directions of conditional jumps: two bytes per operation. Null if not wanted.
     pub(crate) branches: *mut u8,
     pub(crate) bad_accesses: u64,
-    pub(crate) high_water: *const u64,
-    pub(crate) seen_high_water: u64,
-    pub(crate) host: *mut (),
     pub(crate) host_again: Option<HostAgain>,
     pub(crate) host_turn: Option<HostTurn>,
     pub(crate) host_clock: Option<HostClock>,
@@ -140,18 +152,11 @@ pub(crate) struct Context {
     /// Null unless the interpreter keeps a profile.
     pub(crate) profile: *mut Profile,
     pub(crate) tally: Tally,
-    /// Whether the prices are known.
-    pub(crate) serves: bool,
     /// Further `may_goto`s after those.
     pub(crate) more_loops: u64,
-    pub(crate) world: *mut VmWorld,
-    /// The switch between the fiber and its caller.
-    pub(crate) link: Link,
     pub(crate) code: *const Code,
     /// Each function's native code; null if the callback is interpreted.
     pub(crate) native: *const NativeFn,
-    /// For each site, the host's number of the function called there.
-    pub(crate) callees: *const FuncId,
     pub(crate) job: Job,
     /// Why the host wants the callback stopped.
     pub(crate) refused: Option<Box<FaultKind>>,
@@ -172,7 +177,7 @@ impl Context {
     /// The callback's usage so far.
     #[inline]
     pub(crate) fn usage(&self) -> Usage {
-        Usage { insns: (self.insns + self.max_insns) as u64, stall_ps: self.stall_ps }
+        Usage { insns: (self.insns - self.no_insns) as u64, stall_ps: self.stall_ps }
     }
 
     /// Sets the table of addresses.
@@ -182,18 +187,6 @@ impl Context {
         self.first_addresses[..first].copy_from_slice(&addresses[..first]);
         for (word, address) in self.first_words.iter_mut().zip(self.first_addresses) {
             *word = self.words.wrapping_add((address >> self.line_log2) as usize);
-        }
-    }
-
-    /// Takes over the region's growth.
-    #[inline]
-    pub(crate) fn refresh(&mut self) {
-        // SAFETY: the region keeps its high-water mark at one place as long as the Vm lives.
-        let now = unsafe { *self.high_water };
-        if now != self.seen_high_water {
-            self.seen_high_water = now;
-            assert!(now >= 8, "the stacks are in the region");
-            self.limits = [0, 1, 2, 3].map(|s| now - Size(s).bytes());
         }
     }
 

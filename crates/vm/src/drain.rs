@@ -1,7 +1,7 @@
 //! `bpf_user_ringbuf_drain`: calls a function of the object with each record that user space has written.
 #![allow(unsafe_code)]
 
-use crate::calls::{callback, map_of, round, scratch};
+use crate::calls::{ask_host, callback, map_of, round, scratch};
 use crate::code::op::Size;
 use crate::context::Context;
 use keel_abi::bpf::{Dynptr, Errno, World};
@@ -28,8 +28,7 @@ pub(crate) unsafe extern "C" fn drain(
     // SAFETY: as above; the world is used between calls only.
     unsafe {
         let (site, frame) = ((*context).site, (*context).frame);
-        let charge = (*context).host_call.expect("set on entry");
-        charge(context, map, function, data, flags, r5);
+        ask_host(context, [map, function, data, flags, r5]);
         let function = callback(context, function, "bpf_user_ringbuf_drain");
         if flags & !WAKEUP_FLAGS != 0 {
             return Errno::EINVAL.as_r0();

@@ -16,6 +16,7 @@ use coroutine as way;
 use switch as way;
 
 use crate::context::Context;
+use crate::memory::Limits;
 use corosensei::stack::DefaultStack;
 use std::ptr::NonNull;
 pub(crate) use way::{Link, pause, start};
@@ -77,6 +78,12 @@ impl Fiber {
     #[inline]
     pub(crate) fn pointer(&self) -> *mut Context {
         self.context.as_ptr()
+    }
+
+    /// The limits in the context.
+    pub(crate) fn limits(&self) -> NonNull<Limits> {
+        // SAFETY: the context lives.
+        unsafe { NonNull::new_unchecked(&raw mut (*self.pointer()).limits) }
     }
 
     /// Enters the fiber: it starts the context's job.

@@ -320,10 +320,7 @@ impl<const PROFILED: bool, const RACES: bool> Frame<PROFILED, RACES> {
                 (*context).profile_call(self.node, self.at);
             }
             match callee {
-                Callee::Host | Callee::Known(_) => {
-                    let host_call = (*context).host_call.expect("set on entry");
-                    host_call(context, a, b, c, d, e)
-                }
+                Callee::Host | Callee::Known(_) => calls::ask_host(context, [a, b, c, d, e]),
                 Callee::Loop => calls::bpf_loop(context, a, b, c, d, e),
                 Callee::ForEach => calls::for_each(context, a, b, c, d, e),
                 Callee::Drain => drain::drain(context, a, b, c, d, e),

@@ -2,6 +2,7 @@
 //! once per round, and nothing else can observe when.
 #![allow(unsafe_code)]
 
+use crate::calls;
 use crate::context::{Context, HOST_COUNTS};
 use keel_abi::bpf::Ea;
 use keel_abi::iter;
@@ -22,8 +23,7 @@ pub(crate) unsafe extern "C" fn num_next(
     unsafe {
         let price_ps = (*context).num_next_ps;
         if price_ps == HOST_COUNTS {
-            let host_call = (*context).host_call.expect("set on entry");
-            return host_call(context, at, r2, r3, r4, r5);
+            return calls::ask_host(context, [at, r2, r3, r4, r5]);
         }
         Context::check_fuel(context);
         (*context).stall_ps += price_ps;

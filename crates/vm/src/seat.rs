@@ -106,14 +106,19 @@ pub(crate) unsafe fn put_args(at: *mut u64, args: &[u64]) {
     }
 }
 
-/// Prepares a fiber's context for a job on a stack that ends at `end`.
+/// Prepares a fiber's context for the next job: nothing is used yet. Emitted code resets the count of loops itself.
 #[inline(always)]
-pub(crate) fn prepare(context: &mut Context, cpu: CpuId, seat: &Seat, end: Ea) {
-    context.insns = -context.max_insns;
+pub(crate) fn rewind(context: &mut Context) {
+    context.insns = context.no_insns;
     context.stall_ps = 0;
-    context.reset_loops();
+}
+
+/// Prepares a fiber's context for jobs of a CPU, on a stack that ends at `end`.
+#[inline(always)]
+pub(crate) fn sit_down(context: &mut Context, cpu: CpuId, seat: &Seat, end: Ea) {
     context.cpu = cpu;
     context.prices = seat.prices;
     (context.shared, context.alone) = (seat.key.shared, seat.key.alone);
+    context.first_frame = end.0;
     context.stack_floor = end.0 - (MAX_FRAMES - 1) * FRAME_BYTES;
 }

@@ -1,7 +1,7 @@
 //! `bpf_rbtree_add`: where a node belongs is found by a comparison that is a function of the object.
 #![allow(unsafe_code)]
 
-use crate::calls::{callback, round};
+use crate::calls::{ask_host, callback, round};
 use crate::code::op::Size;
 use crate::context::Context;
 use keel_abi::bpf::{Ea, Errno, FaultKind};
@@ -22,8 +22,7 @@ pub(crate) unsafe extern "C" fn rbtree_add(
     // SAFETY: as above; the world is used between calls only.
     unsafe {
         let (site, frame) = ((*context).site, (*context).frame);
-        let charge = (*context).host_call.expect("set on entry");
-        charge(context, root, node, less, meta, off);
+        ask_host(context, [root, node, less, meta, off]);
         let less = callback(context, less, "bpf_rbtree_add");
         let node = Ea(node);
         let tree = Tree::at(&*(*context).world, Ea(root));

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::calls;
+use crate::code::op::{Callee, Op};
 use crate::code::{Code, tasks_map};
 use crate::config::{Mode, VmConfig};
 use crate::context::{Context, FIRST_ADDRESSES, HOST_COUNTS, HostCall, Job, StartFn, Tables};
@@ -12,10 +13,12 @@ use crate::link::{self, Linker};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::profile::{Profile, Taken, Tally};
 use crate::races::Race;
-use crate::seat::{RunsAt, Seat, prepare, put_args, seats};
+use crate::seat::{RunsAt, Seat, put_args, rewind, seats, sit_down};
 use crate::stacks::Stacks;
 use keel_abi::CpuId;
-use keel_abi::bpf::{CallPlace, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
+use keel_abi::bpf::{
+    AtOnce, CallPlace, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage,
+};
 use keel_object::model::Object;
 use std::ptr;
 use std::sync::Arc;
@@ -60,16 +63,24 @@ struct AtHand {
     number: Option<u32>,
     /// Null if there is none.
     context: *mut Context,
+    /// The CPU whose next callback begins at once on this fiber, or [`NOBODY`].
+    ready_for: CpuId,
+    /// Where that CPU's callbacks find their arguments.
+    args: *mut u64,
 }
+
+/// No CPU's number.
+const NOBODY: CpuId = CpuId(u32::MAX);
 
 // SAFETY: the context belongs to the fiber, which belongs to the same Vm.
 unsafe impl Send for AtHand {}
 
 impl AtHand {
-    const NONE: Self = Self { number: None, context: ptr::null_mut() };
+    const NONE: Self =
+        Self { number: None, context: ptr::null_mut(), ready_for: NOBODY, args: ptr::null_mut() };
 
     fn new(number: u32, fiber: &Fiber) -> Self {
-        Self { number: Some(number), context: fiber.pointer() }
+        Self { number: Some(number), context: fiber.pointer(), ..Self::NONE }
     }
 }
 
@@ -139,6 +150,7 @@ impl Vm {
         );
         self.bad_accesses = self.bad_accesses();
         self.fibers.clear();
+        self.world.region_mut().forget_limits();
         self.at_hand = AtHand::NONE;
         self.idle.clear();
         self.extended.clear();
@@ -211,10 +223,12 @@ impl Vm {
         });
         self.starts = starts(&self.code, &tables);
         self.tables = tables;
+        let serves = self.serves();
         for fiber in &mut self.fibers {
             let context = fiber.context();
             context.code = Arc::as_ptr(&self.code);
             context.native = tables.native;
+            context.serves = serves;
             context.callees = self.callees.as_ptr();
             context.set_addresses(&self.addresses);
             if !self.branches.is_empty() {
@@ -266,19 +280,21 @@ impl Vm {
         let context = Context {
             insns: 0,
             // Room for an addition.
-            max_insns: i64::try_from(self.config.max_insns).unwrap_or(i64::MAX).min(i64::MAX / 2),
+            no_insns: -i64::try_from(self.config.max_insns).unwrap_or(i64::MAX).min(i64::MAX / 2),
             limits: [0; 4],
             base: raw.base,
             sharers: raw.sharers,
             words: raw.sharers.wrapping_sub((BASE >> raw.lines.log2) as usize),
             line_log2: raw.lines.log2,
             minus_base: BASE.wrapping_neg(),
+            delta: (raw.base as u64).wrapping_sub(BASE),
             shared: 0,
             alone: 0,
             addresses: ptr::null(),
             first_addresses: [0; FIRST_ADDRESSES],
             first_words: [ptr::null(); FIRST_ADDRESSES],
             denied: 0,
+            first_frame: 0,
             stack_floor: 0,
             loops_left: 0,
             host_call: None,
@@ -294,8 +310,6 @@ impl Vm {
             branches: if self.branches.is_empty() { ptr::null_mut() } else { self.branches.as_mut_ptr() },
             stall_ps: 0,
             bad_accesses: 0,
-            high_water: raw.high_water,
-            seen_high_water: 0,
             host: ptr::null_mut(),
             host_again: None,
             host_turn: None,
@@ -312,9 +326,10 @@ impl Vm {
             native: self.tables.native,
             callees: self.callees.as_ptr(),
             num_next_ps: self.config.num_next_ps.unwrap_or(HOST_COUNTS),
+            // Code that handles no calls doesn't look at it.
             carry_ps: HOST_SERVES,
             known_ps: self.config.known_ps.unwrap_or_default(),
-            serves: self.config.known_ps.is_some() && self.config.mode == Mode::Native,
+            serves: self.serves(),
             job: Job::default(),
             refused: None,
             fault: None,
@@ -322,9 +337,39 @@ impl Vm {
         };
         let mut fiber = Fiber::new(context).expect("the process has memory for one more stack");
         fiber.context().set_addresses(&self.addresses);
+        // SAFETY: the fiber is among those that are dropped before their limits are forgotten, or with the region.
+        // Nobody uses a reference to a context while the region may grow.
+        unsafe { self.world.region_mut().keep_limits(fiber.limits()) };
         self.fibers.push(fiber);
         let number = self.fibers.len() - 1;
         self.at_hand = AtHand::new(number as u32, &self.fibers[number]);
+    }
+
+    /// Whether the code has calls that emitted code handles itself, and the host has said what they cost.
+    fn serves(&self) -> bool {
+        let is_known = |op: &Op| matches!(op, Op::Call { callee: Callee::Known(_), .. });
+        self.config.known_ps.is_some() && self.config.mode == Mode::Native && self.code.has(is_known)
+    }
+
+    /// Makes the fiber at hand ready for the CPU's next callback, if that can begin at once.
+    #[inline(always)]
+    fn get_ready(&mut self, cpu: CpuId) -> bool {
+        let (seat, context) = (&self.seats[cpu.index()], self.at_hand.context);
+        if seat.ready.is_null() || context.is_null() {
+            return false;
+        }
+        // SAFETY: the fiber at hand has no job, and nobody uses a reference to its context.
+        sit_down(unsafe { &mut *context }, cpu, seat, seat.ready);
+        (self.at_hand.ready_for, self.at_hand.args) = (cpu, seat.args);
+        true
+    }
+
+    /// Whether the fiber at hand is as [`Vm::get_ready`] would make it.
+    fn is_ready(&self, cpu: CpuId) -> bool {
+        let (seat, at_hand) = (&self.seats[cpu.index()], &self.at_hand);
+        // SAFETY: the fiber at hand has no job, and nobody uses a reference to its context.
+        let of = unsafe { ((*at_hand.context).cpu, (*at_hand.context).first_frame) };
+        seat.suspended.is_empty() && of == (cpu, seat.ready.0) && at_hand.args == seat.args
     }
 
     /// Runs a job on a fiber of its own.
@@ -335,8 +380,12 @@ impl Vm {
         }
         let number = self.at_hand.number.expect("there is one now");
         let fiber = &mut self.fibers[number as usize];
-        prepare(fiber.context(), cpu, &self.seats[cpu.index()], place.end);
-        fiber.context().job = job;
+        let fiber_context = fiber.context();
+        rewind(fiber_context);
+        fiber_context.reset_loops();
+        sit_down(fiber_context, cpu, &self.seats[cpu.index()], place.end);
+        fiber_context.job = job;
+        self.at_hand.ready_for = NOBODY;
         let context = fiber.pointer();
         // SAFETY: the context is the fiber's own, and nobody uses a reference to it.
         let left = unsafe { enter(context, host, &mut self.world, || fiber.begin()) };
@@ -345,23 +394,6 @@ impl Vm {
             Signal::Done => unsafe { done(context, left.value) },
             signal => self.not_done(cpu, signal),
         }
-    }
-
-    /// Starts a program where [`Engine::start`] finds no place or no fiber ready for it, or no emitted code.
-    #[inline(never)]
-    fn start_slowly<H: Host<VmWorld>>(
-        &mut self,
-        host: &mut H,
-        cpu: CpuId,
-        entry: Entry,
-        args: &[u64],
-    ) -> Progress {
-        let function = self.code.entries[entry.0 as usize];
-        let Some(place) = self.place_on(cpu) else { return self.no_slot(function) };
-        // SAFETY: the place is the callback's own.
-        unsafe { put_args(place.args, args) };
-        let at = place.end.0;
-        self.launch(host, cpu, place, Job { function, r10: at, args: [at, 0, 0, 0, 0] })
     }
 
     /// The fiber at hand, just launched for a job of `cpu`, was left before the job was done.
@@ -475,33 +507,48 @@ impl Engine for Vm {
         self.code.place(number)
     }
 
-    #[inline(always)]
     fn start<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, entry: Entry, args: &[u64]) -> Progress {
-        let seat = &self.seats[cpu.index()];
-        let (at, context) = (seat.ready, self.at_hand.context);
-        let (false, false, Some(&code)) =
-            (at.is_null(), context.is_null(), self.starts.get(entry.0 as usize))
-        else {
-            // A copy, so that the arguments need no memory of their own where this is not called.
-            return match *args {
-                [a, b, c] => self.start_slowly(host, cpu, entry, &[a, b, c]),
-                _ => self.start_slowly(host, cpu, entry, args),
-            };
-        };
+        let function = self.code.entries[entry.0 as usize];
+        let Some(place) = self.place_on(cpu) else { return self.no_slot(function) };
+        // SAFETY: the place is the callback's own.
+        unsafe { put_args(place.args, args) };
+        let at = place.end.0;
+        self.launch(host, cpu, place, Job { function, r10: at, args: [at, 0, 0, 0, 0] })
+    }
+
+    #[inline(always)]
+    fn start_at_once<H: Host<VmWorld>>(
+        &mut self,
+        host: &mut H,
+        cpu: CpuId,
+        entry: Entry,
+        args: [u64; 3],
+    ) -> AtOnce {
+        if self.at_hand.ready_for != cpu && !self.get_ready(cpu) {
+            return AtOnce::Refused;
+        }
+        debug_assert!(self.is_ready(cpu), "the fiber at hand is as the CPU's callbacks expect it");
+        let Some(&code) = self.starts.get(entry.0 as usize) else { return AtOnce::Refused };
+        let context = self.at_hand.context;
         // SAFETY: the place is the callback's own. The fiber at hand has no job, and nobody uses a reference to its
         // context. The code is where emitted code begins as a callback.
         unsafe {
-            put_args(seat.args, args);
-            prepare(&mut *context, cpu, seat, at);
-            let left = enter(context, host, &mut self.world, || fiber::start(context, code, at.0));
+            put_args(self.at_hand.args, &args);
+            rewind(&mut *context);
+            let left = enter(context, host, &mut self.world, || fiber::start(context, code));
             match left.signal {
-                Signal::Done => done(context, left.value),
-                // A copy, so that what has ended well stays in registers.
-                signal => match self.not_done(cpu, signal) {
-                    Progress::Failed { fault, usage } => Progress::Failed { fault, usage },
-                    _ => Progress::Suspended,
-                },
+                Signal::Done => AtOnce::Done { value: left.value, usage: (*context).usage() },
+                _ => AtOnce::Unfinished,
             }
+        }
+    }
+
+    fn unfinished(&mut self, cpu: CpuId) -> Progress {
+        let number = self.at_hand.number.expect("a callback was just started");
+        let context = self.fibers[number as usize].context();
+        match context.fault.is_some() || context.panic.is_some() {
+            true => self.broken(number),
+            false => self.not_done(cpu, Signal::Suspended),
         }
     }
 
@@ -570,11 +617,12 @@ unsafe fn enter<H: Host<VmWorld>>(
         if (*context).serves {
             (*context).carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);
         }
-        (*context).refresh();
         let left = way();
-        let carry_ps = (*context).carry_ps;
-        if carry_ps != HOST_SERVES {
-            host.give_spent_ps(carry_ps);
+        if (*context).serves {
+            let carry_ps = (*context).carry_ps;
+            if carry_ps != HOST_SERVES {
+                host.give_spent_ps(carry_ps);
+            }
         }
         left
     }

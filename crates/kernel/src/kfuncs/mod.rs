@@ -30,8 +30,8 @@ pub use crate::state::bpf::functions::helper;
 pub use crate::state::bpf::functions::kfunc;
 pub use crate::state::bpf::functions::served;
 
-use crate::state::bpf::functions::F;
-use crate::state::callback::{Caller, Place};
+use crate::state::bpf::functions::{F, Terms};
+use crate::state::callback::{Callback, Caller, Place};
 use crate::state::cpu::after_ps;
 use crate::state::event::Source;
 use crate::state::kernel::Kernel;
@@ -66,116 +66,9 @@ impl From<u64> for Served {
 }
 
 impl<W: World> Host<W> for Kernel {
-    /// Inlined into its callers, so that nothing of a call goes through memory.
-    #[inline(always)]
-    fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
-        // In parts, so that only `call_rarely` needs them in memory.
-        let CallSite { world, cpu: c, usage, again, number } = site;
-        let at = self.callback_comes_to(usage);
-        let cpu = &mut *self.cpus.this_cpu;
-        let callback = &mut cpu.callback;
-        let (true, Some(terms)) = (callback.is_usual, self.terms.get(func.0 as usize)) else {
-            return self.call_rarely(CallSite { world, cpu: c, usage, again, number }, func, args);
-        };
-        // What follows is `call_rarely`, with what is known of a usual callback.
-        let op = callback.op;
-        if !terms.is_boundary(op) {
-            // No other CPU can tell when it is served.
-        } else if !callback.is_plain {
-            if callback.lets_others_past() || again || terms.f.is_res_spin_lock() {
-                return self.call_rarely(CallSite { world, cpu: c, usage, again, number }, func, args);
-            }
-            // Under a BPF lock no other CPU runs first.
-        } else {
-            if again {
-                if let Some(value) = callback.reply.take() {
-                    return Reply::Value(value);
-                }
-            } else if !self.queue.comes_first(c, at) {
-                return Reply::Suspend;
-            }
-            self.now = self.now.max(at);
-        }
-        if !terms.allows_callback(op) {
-            return self.misplaced(func);
-        }
-        callback.call = number;
-        cpu.spent_ps += terms.cost_ps;
-        let served = serve::serves(terms.f)(self, world, c, terms.f, args);
-        if self.exit.is_some() {
-            self.blame_call();
-        }
-        self.reply(served)
-    }
-
-    fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {
-        let mut at = self.callback_comes_to(usage);
-        if self.order.is_some() {
-            let later = self.ordered(cpu, at, NO_CALL);
-            if later > at && again {
-                return None;
-            }
-            at = later;
-        }
-        // Under a BPF spin lock no other CPU runs first, as in a call.
-        let is_free = self.cpus.this_cpu.callback.lets_others_past();
-        if is_free && !again && !self.queue.comes_first(cpu, at) {
-            return None;
-        }
-        if let Some(order) = &mut self.order {
-            let op = self.cpus.this_cpu.callback.op;
-            follow(order.as_mut(), Step { at, cpu, op, call: NO_CALL });
-        }
-        if !is_free {
-            return Some(at);
-        }
-        self.now = self.now.max(at);
-        Some(at)
-    }
-
-    #[inline]
-    fn take_spent_ps(&mut self) -> Option<u64> {
-        let cpu = &mut self.cpus.this_cpu;
-        // An `ops.dequeue` that is owed runs before the first call returns.
-        (!cpu.pauses.owes_dequeue()).then(|| std::mem::take(&mut cpu.spent_ps))
-    }
-
-    #[inline]
-    fn give_spent_ps(&mut self, ps: u64) {
-        self.cpus.this_cpu.spent_ps += ps;
-    }
-
-    fn clock(&mut self, usage: Usage) -> Instant {
-        self.callback_comes_to(usage) + self.uptime
-    }
-
-    fn meter(&self) -> Meter {
-        let callback = &self.cpus.this_cpu.callback;
-        Meter { origin: callback.caller().origin(), charged_ps: callback.charged_ps }
-    }
-
-    fn clocks(&mut self) -> Option<&mut Clocks> {
-        self.clocks.as_deref_mut()
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn not_served(func: FuncId) -> Reply {
-    Reply::Stop(Box::new(FaultKind::BadCall(format!("function {} is not served", func.0))))
-}
-
-/// Most runs have no order, so this is kept out of their way.
-#[cold]
-#[inline(never)]
-fn follow(order: &mut dyn Order, step: Step) {
-    order.passes(step);
-}
-
-impl Kernel {
-    /// A call of a callback that is not a usual one, or of a function that is not served.
+    /// A call of any kind.
     #[inline(never)]
-    fn call_rarely<W: World>(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
+    fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
         let c = site.cpu;
         let mut at = self.callback_comes_to(site.usage);
         if self.order.is_some() {
@@ -229,6 +122,106 @@ impl Kernel {
         self.reply(served)
     }
 
+    /// A call of a usual callback that neither waits for its turn nor is forbidden: what `call` does, with what is known
+    /// of it. Inlined into its caller, so that nothing of a call goes through memory.
+    #[inline(always)]
+    fn call_at_once(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Option<Reply> {
+        let CallSite { world, cpu: c, usage, number, .. } = site;
+        let at = self.callback_comes_to(usage);
+        let terms = self.terms.get(func.0 as usize)?;
+        let cpu = &mut *self.cpus.this_cpu;
+        let callback = &mut cpu.callback;
+        if callback.is_plain() && terms.is_allowed_boundary(callback.op) {
+            if !self.queue.comes_first(c, at) {
+                return Some(Reply::Suspend);
+            }
+            self.now = self.now.max(at);
+        } else if !passes_nobody(callback, terms) {
+            return None;
+        }
+        callback.call = number;
+        cpu.spent_ps += terms.cost_ps;
+        let served = serve::serves(terms.f)(self, world, c, terms.f, args);
+        if self.exit.is_some() {
+            self.blame_call();
+        }
+        Some(self.reply(served))
+    }
+
+    fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {
+        let mut at = self.callback_comes_to(usage);
+        if self.order.is_some() {
+            let later = self.ordered(cpu, at, NO_CALL);
+            if later > at && again {
+                return None;
+            }
+            at = later;
+        }
+        // Under a BPF spin lock no other CPU runs first, as in a call.
+        let is_free = self.cpus.this_cpu.callback.lets_others_past();
+        if is_free && !again && !self.queue.comes_first(cpu, at) {
+            return None;
+        }
+        if let Some(order) = &mut self.order {
+            let op = self.cpus.this_cpu.callback.op;
+            follow(order.as_mut(), Step { at, cpu, op, call: NO_CALL });
+        }
+        if !is_free {
+            return Some(at);
+        }
+        self.now = self.now.max(at);
+        Some(at)
+    }
+
+    #[inline]
+    fn take_spent_ps(&mut self) -> Option<u64> {
+        let cpu = &mut self.cpus.this_cpu;
+        // An `ops.dequeue` that is owed runs before the first call returns.
+        (!cpu.pauses.owes_dequeue()).then(|| std::mem::take(&mut cpu.spent_ps))
+    }
+
+    #[inline]
+    fn give_spent_ps(&mut self, ps: u64) {
+        self.cpus.this_cpu.spent_ps += ps;
+    }
+
+    fn clock(&mut self, usage: Usage) -> Instant {
+        self.callback_comes_to(usage) + self.uptime
+    }
+
+    fn meter(&self) -> Meter {
+        let callback = &self.cpus.this_cpu.callback;
+        Meter { origin: callback.caller().origin(), charged_ps: callback.charged_ps }
+    }
+
+    fn clocks(&mut self) -> Option<&mut Clocks> {
+        self.clocks.as_deref_mut()
+    }
+}
+
+/// Returns whether a usual callback may call the function, and no other CPU goes first: none can tell when it is served,
+/// or the callback holds a BPF lock.
+#[inline]
+fn passes_nobody(callback: &Callback, terms: &Terms) -> bool {
+    let op = callback.op;
+    let is_now = !terms.is_boundary(op) || !callback.lets_others_past() && !terms.f.is_res_spin_lock();
+    callback.is_usual() && terms.allows_callback(op) && is_now
+}
+
+#[cold]
+#[inline(never)]
+fn not_served(func: FuncId) -> Reply {
+    Reply::Stop(Box::new(FaultKind::BadCall(format!("function {} is not served", func.0))))
+}
+
+/// Most runs have no order, so this is kept out of their way.
+#[cold]
+#[inline(never)]
+fn follow(order: &mut dyn Order, step: Step) {
+    order.passes(step);
+}
+
+impl Kernel {
     /// The current call has ended the scheduler.
     #[cold]
     #[inline(never)]

@@ -4,7 +4,7 @@ use crate::paths::sim::Sim;
 use crate::state::callback::Place;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
-use keel_abi::bpf::{Engine, Fault, Progress, Usage};
+use keel_abi::bpf::{AtOnce, Engine, Entry, Fault, Progress, Usage};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
@@ -53,17 +53,45 @@ impl<E: Engine> Sim<E> {
     /// looks up the rest itself.
     #[inline(never)]
     fn enter(&mut self, op: Op, subject: TaskId, a: u64, b: u64, d: u64) -> Begun {
-        self.enter_with(op, subject, &[a, b, d])
+        let Some(entry) = self.k.scx.entries[op as usize] else { return self.passes() };
+        if !self.k.begin_plain_callback(op, subject) {
+            return self.enter_rarely(op, subject, a, b, d);
+        }
+        let c = self.k.cpus.this_id();
+        match self.vm.start_at_once(&mut self.k, c, entry, [a, b, d]) {
+            AtOnce::Done { value, usage } => {
+                self.k.end_callback(value, usage);
+                Begun::Over
+            }
+            AtOnce::Unfinished => self.left(c),
+            AtOnce::Refused => self.start_slowly(c, entry, a, b, d),
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn enter_long(&mut self, op: Op, subject: TaskId, args: &[u64]) -> Begun {
-        self.enter_with(op, subject, args)
+    fn enter_rarely(&mut self, op: Op, subject: TaskId, a: u64, b: u64, d: u64) -> Begun {
+        self.enter_long(op, subject, &[a, b, d])
     }
 
-    #[inline(always)]
-    fn enter_with(&mut self, op: Op, subject: TaskId, args: &[u64]) -> Begun {
+    /// A callback that was left before it was done.
+    #[inline(never)]
+    fn left(&mut self, c: CpuId) -> Begun {
+        let progress = self.vm.unfinished(c);
+        self.progressed(progress)
+    }
+
+    /// A callback that has begun, but that the engine can't start at once.
+    #[cold]
+    #[inline(never)]
+    fn start_slowly(&mut self, c: CpuId, entry: Entry, a: u64, b: u64, d: u64) -> Begun {
+        let progress = self.vm.start(&mut self.k, c, entry, &[a, b, d]);
+        self.progressed(progress)
+    }
+
+    /// A callback of any kind.
+    #[inline(never)]
+    fn enter_long(&mut self, op: Op, subject: TaskId, args: &[u64]) -> Begun {
         let c = self.k.cpus.this_id();
         let Some(entry) = self.k.scx.entries[op as usize] else { return self.passes() };
         if self.k.scx.is_disabling() && self.k.has_left(subject) {
@@ -74,14 +102,14 @@ impl<E: Engine> Sim<E> {
             self.k.callback_begins(c, op, subject);
         }
         let progress = self.vm.start(&mut self.k, c, entry, args);
-        self.progressed(c, progress)
+        self.progressed(progress)
     }
 
     /// Starts a function that BPF handed over, on behalf of a timer.
     pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
         self.k.begin_program(Place::Timer);
         let progress = self.vm.start_function(&mut self.k, c, function, args);
-        if self.progressed(c, progress) == Begun::Suspended {
+        if self.progressed(progress) == Begun::Suspended {
             self.k.this_cpu().stack.push(Frame::Resume);
         }
     }
@@ -89,7 +117,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Resume`].
     pub(crate) fn resume(&mut self, c: CpuId) {
         let progress = self.vm.resume(&mut self.k, c);
-        if self.progressed(c, progress) == Begun::Suspended {
+        if self.progressed(progress) == Begun::Suspended {
             self.k.this_cpu().stack.push(Frame::Resume);
         }
     }
@@ -98,16 +126,15 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn finish_alone(&mut self, mut begun: Begun) {
         while begun == Begun::Suspended {
             let progress = self.vm.resume(&mut self.k, BOOT_CPU);
-            begun = self.progressed(BOOT_CPU, progress);
+            begun = self.progressed(progress);
         }
     }
 
     #[inline(always)]
-    pub(crate) fn progressed(&mut self, c: CpuId, progress: Progress) -> Begun {
+    pub(crate) fn progressed(&mut self, progress: Progress) -> Begun {
         match progress {
             Progress::Done { value, usage } => {
-                self.k.this_cpu().returned = value;
-                self.k.end_callback(c, usage);
+                self.k.end_callback(value, usage);
                 Begun::Over
             }
             Progress::Suspended => {
@@ -115,23 +142,23 @@ impl<E: Engine> Sim<E> {
                 Begun::Suspended
             }
             Progress::Failed { fault, usage } => {
-                self.failed(c, &fault, usage);
+                self.failed(&fault, usage);
                 Begun::Over
             }
         }
     }
 
     #[cold]
-    fn failed(&mut self, c: CpuId, fault: &Fault, usage: Usage) {
+    fn failed(&mut self, fault: &Fault, usage: Usage) {
+        let c = self.k.cpus.this_id();
         let callback = &mut self.k.this_cpu().callback;
         callback.reply = None;
         let place = callback.place;
-        self.k.end_callback(c, usage);
+        self.k.end_callback(0, usage);
         // Its last call may have been made after the moment at which it failed: time does not go back.
         let now = self.k.now;
         let cpu = self.k.this_cpu();
         cpu.clock = cpu.clock.max(now);
-        cpu.returned = 0;
         match place {
             Place::Syscall => self.k.stop_program(fault),
             Place::Op | Place::Timer | Place::Trace => self.k.fault(c, fault),

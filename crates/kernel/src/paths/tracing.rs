@@ -137,6 +137,6 @@ impl<E: Engine> Sim<E> {
     fn begin_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) -> Begun {
         self.k.begin_program(Place::Trace);
         let progress = self.vm.start(&mut self.k, c, program, args);
-        self.progressed(c, progress)
+        self.progressed(progress)
     }
 }

@@ -17,12 +17,28 @@ impl Kernel {
         !task.is_idle() && self.tasks[task].member == crate::state::task::Member::No
     }
 
+    /// Begins a callback if it is a plain one; otherwise does nothing and returns false.
     #[inline(always)]
+    pub(crate) fn begin_plain_callback(&mut self, op: Op, subject: TaskId) -> bool {
+        let entry_ps = self.machine.costs.callback_ns * 1000;
+        let cpu = &mut *self.cpus.this_cpu;
+        if !cpu.callback.may_begin_plainly() {
+            return false;
+        }
+        debug_assert!(!self.scx.is_disabling(), "the calls of a scheduler that has ended are watched");
+        debug_assert!(self.clocks.is_none(), "calls are watched if their order is recorded");
+        cpu.settle_costs();
+        cpu.begin_callback(op, subject, entry_ps);
+        true
+    }
+
+    /// Begins a callback of any kind.
+    #[inline(never)]
     pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId) {
         let entry_ps = self.machine.costs.callback_ns * 1000;
         let cpu = self.this_cpu();
         cpu.settle_costs();
-        match cpu.callback.in_progress {
+        match cpu.callback.is_in_progress() {
             false => cpu.begin_callback(op, subject, entry_ps),
             true => cpu.nest_callback(op, subject, entry_ps),
         }
@@ -35,27 +51,30 @@ impl Kernel {
         self.this_cpu().begins_from(place);
     }
 
+    /// The callback ends with this value and usage.
     #[inline(always)]
-    pub(crate) fn end_callback(&mut self, c: CpuId, usage: Usage) {
+    pub(crate) fn end_callback(&mut self, value: u64, usage: Usage) {
         let insn_ps = self.insn_ps;
-        let cpu = self.this_cpu();
-        debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
-        debug_assert_eq!(cpu.callback.is_plain, cpu.is_plain());
-        if !cpu.callback.is_plain {
-            return self.end_rarely(c, usage);
+        let cpu = &mut *self.cpus.this_cpu;
+        debug_assert!(cpu.callback.is_in_progress(), "the callback that ends has begun");
+        debug_assert!(cpu.has_right_marks());
+        cpu.returned = value;
+        if !cpu.callback.is_plain() {
+            return self.end_rarely(usage);
         }
-        cpu.callback.in_progress = false;
-        let (op, subject) = (cpu.callback.op, cpu.callback.subject);
+        cpu.rest();
         let took = cpu.end_callback(usage, insn_ps);
         self.count_callback(usage, took);
         if self.out.wants(Class::COSTS) {
-            self.emit_callback(c, op, subject, took, usage);
+            let Callback { op, subject, .. } = self.cpus.this_cpu.callback;
+            self.emit_callback(op, subject, took, usage);
         }
     }
 
     /// The end of a callback that is not a plain one.
     #[inline(never)]
-    fn end_rarely(&mut self, c: CpuId, usage: Usage) {
+    fn end_rarely(&mut self, usage: Usage) {
+        let c = self.cpus.this_id();
         if self.clocks.is_some() {
             self.callback_ends(c);
         }
@@ -80,12 +99,13 @@ impl Kernel {
             self.error(c, format!("{res_spins} bpf_res_spin_lock still held when ops.{op} returns"));
         }
         if self.out.wants(Class::COSTS) {
-            self.emit_callback(c, op, subject, took, usage);
+            self.emit_callback(op, subject, took, usage);
         }
     }
 
-    #[inline]
-    fn emit_callback(&mut self, c: CpuId, op: Op, task: TaskId, took: Span, usage: Usage) {
+    #[inline(never)]
+    fn emit_callback(&mut self, op: Op, task: TaskId, took: Span, usage: Usage) {
+        let c = self.cpus.this_id();
         let insns = u32::try_from(usage.insns).unwrap_or(u32::MAX);
         self.tell(Class::COSTS, c, What::Callback { op, task, took, insns });
     }

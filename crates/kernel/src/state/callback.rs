@@ -5,11 +5,36 @@ use keel_abi::bpf::{Ea, Origin, Usage};
 use keel_abi::scx::Op;
 use keel_abi::{DsqId, Instant, Span, TaskId};
 
+/// Whether there is a callback, and how it differs from a plain one: the kernel called it, nobody watches its CPU
+/// ([`Cpu::is_watched`]), it holds no BPF lock, and is nested in no other callback. In one word, so that each call of it
+/// asks one question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Marks(u8);
+
+impl Marks {
+    /// A plain callback may begin.
+    const NONE: Self = Self(0);
+    /// There is one. Without this mark, what a callback rarely has is as in [`Callback::NONE`]; the others are kept up
+    /// even then.
+    const IN_PROGRESS: Self = Self(1);
+    /// The kernel didn't call it, or its CPU is watched.
+    const UNUSUAL: Self = Self(2);
+    /// It holds a BPF lock, or is nested.
+    const ENCUMBERED: Self = Self(4);
+
+    fn has(self, mark: Self) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    fn set(&mut self, mark: Self, is_set: bool) {
+        self.0 = self.0 & !mark.0 | if is_set { mark.0 } else { 0 };
+    }
+}
+
 /// A callback in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Callback {
-    /// If false, there is none, and what a callback rarely has is as in [`Callback::NONE`].
-    pub(crate) in_progress: bool,
+    marks: Marks,
     pub(crate) op: Op,
     /// The task that it is called for, or [`TaskId::IDLE`].
     pub(crate) subject: TaskId,
@@ -27,10 +52,6 @@ pub(crate) struct Callback {
     pub(crate) res_spins: u32,
     /// What called the program.
     pub(crate) place: Place,
-    /// The kernel called it, and nobody watches its CPU ([`Cpu::is_watched`]). Kept up even while there is none.
-    pub(crate) is_usual: bool,
-    /// It is usual, holds no BPF lock, and is nested in no other callback.
-    pub(crate) is_plain: bool,
     /// The number of its current or last call.
     pub(crate) call: u32,
 }
@@ -38,7 +59,7 @@ pub(crate) struct Callback {
 impl Callback {
     /// No callback.
     pub(crate) const NONE: Self = Self {
-        in_progress: false,
+        marks: Marks::NONE,
         op: Op::Exit,
         subject: TaskId::IDLE,
         began: Instant::ZERO,
@@ -48,15 +69,37 @@ impl Callback {
         spin: None,
         res_spins: 0,
         place: Place::Op,
-        is_usual: true,
-        is_plain: true,
         call: 0,
     };
 
     /// Returns whether there is none, and none has left anything.
     fn is_at_rest(&self) -> bool {
-        let Self { in_progress, reply, spin, res_spins, place, .. } = *self;
-        !in_progress && reply.is_none() && spin.is_none() && res_spins == 0 && place == Place::Op
+        let Self { reply, spin, res_spins, place, .. } = *self;
+        !self.is_in_progress() && reply.is_none() && spin.is_none() && res_spins == 0 && place == Place::Op
+    }
+
+    /// Returns whether there is one.
+    #[inline]
+    pub(crate) fn is_in_progress(&self) -> bool {
+        self.marks.has(Marks::IN_PROGRESS)
+    }
+
+    /// Returns whether the kernel called it, and nobody watches its CPU.
+    #[inline]
+    pub(crate) fn is_usual(&self) -> bool {
+        !self.marks.has(Marks::UNUSUAL)
+    }
+
+    /// Returns whether there is one that is a plain one.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.marks == Marks::IN_PROGRESS
+    }
+
+    /// Returns whether there is none, and the next one that the kernel calls is a plain one.
+    #[inline]
+    pub(crate) fn may_begin_plainly(&self) -> bool {
+        self.marks == Marks::NONE
     }
 
     /// Under a BPF lock no other CPU runs first.
@@ -161,11 +204,11 @@ impl Cpu {
     /// A callback begins, which is charged this much for its entry. What is not set here is as in [`Callback::NONE`].
     #[inline(always)]
     pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
-        debug_assert_eq!(self.callback.is_plain, self.is_plain());
+        debug_assert!(self.has_right_marks());
         let began = self.clock;
         let callback = &mut self.callback;
         debug_assert!(callback.is_at_rest(), "a callback leaves nothing behind");
-        callback.in_progress = true;
+        callback.marks.set(Marks::IN_PROGRESS, true);
         callback.op = op;
         callback.subject = subject;
         callback.began = began;
@@ -194,7 +237,7 @@ impl Cpu {
     #[inline]
     pub(crate) fn takes_spin(&mut self, lock: Ea) {
         self.callback.spin = Some(lock);
-        self.callback.is_plain = false;
+        self.callback.marks.set(Marks::ENCUMBERED, true);
     }
 
     /// The callback releases its `bpf_spin_lock`.
@@ -225,20 +268,27 @@ impl Cpu {
 
     #[inline]
     fn note_plain(&mut self) {
-        self.callback.is_usual = self.is_usual();
-        self.callback.is_plain = self.is_plain();
+        self.callback.marks = self.right_marks();
     }
 
-    /// What [`Callback::is_usual`] should be.
+    /// What the callback's marks should be, apart from whether there is one.
     #[inline]
-    fn is_usual(&self) -> bool {
-        self.callback.place == Place::Op && !self.is_watched
+    fn right_marks(&self) -> Marks {
+        let mut marks = self.callback.marks;
+        marks.set(Marks::UNUSUAL, self.callback.place != Place::Op || self.is_watched);
+        marks.set(Marks::ENCUMBERED, !self.callback.lets_others_past() || !self.outer.is_empty());
+        marks
     }
 
-    /// What [`Callback::is_plain`] should be.
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.is_usual() && self.callback.lets_others_past() && self.outer.is_empty()
+    /// For assertions: returns whether the callback's marks are as they should be.
+    pub(crate) fn has_right_marks(&self) -> bool {
+        self.callback.marks == self.right_marks()
+    }
+
+    /// The callback is over, and was a plain one.
+    #[inline(always)]
+    pub(crate) fn rest(&mut self) {
+        self.callback.marks = Marks::NONE;
     }
 
     /// The current callback ends with this usage; returns how long it took.

@@ -85,7 +85,7 @@ impl Cpu {
     /// The call that the CPU serves, or whose direct dispatch it carries out.
     fn site(&self) -> Option<Site> {
         let callback = &self.callback;
-        if callback.in_progress {
+        if callback.is_in_progress() {
             return Some(callback.caller().into());
         }
         let (task, by) = self.direct_by?;

@@ -203,6 +203,11 @@ impl Code {
         r1 == r10 || !self.takes_context[function as usize]
     }
 
+    /// Returns whether it has such an operation.
+    pub(crate) fn has(&self, is_such: impl Fn(&Op) -> bool) -> bool {
+        self.functions.iter().any(|function| function.ops.iter().any(&is_such))
+    }
+
     /// How many operations its functions have.
     pub(crate) fn ops(&self) -> usize {
         self.functions.last().map_or(0, |f| f.first_op as usize + f.ops.len())

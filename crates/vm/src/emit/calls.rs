@@ -14,7 +14,10 @@ impl Emitter<'_> {
     pub(super) fn call(&mut self, callee: Callee, site: u32, read: Set) {
         match callee {
             Callee::Function(function) => self.call_function(function, site),
-            Callee::Host => self.call_host(site),
+            Callee::Host => {
+                self.check_fuel(site);
+                self.call_host(site);
+            }
             Callee::Known(known) => self.known(known, site),
             Callee::Loop => self.call_engine(stubs::BPF_LOOP, site),
             Callee::ForEach => self.call_engine(stubs::FOR_EACH, site),
@@ -29,6 +32,7 @@ impl Emitter<'_> {
         self.owed = read & live::ARGUMENTS;
     }
 
+    /// A call of the host. The fuel has been checked.
     pub(super) fn call_host(&mut self, site: u32) {
         self.set_site(site);
         self.asm.mem(Code::Call_rm64, field(offset_of!(Context, host_call)));

@@ -2,8 +2,9 @@
 //! that of a callback.
 
 use super::asm::{Asm, Label};
-use super::registers::{CONTEXT, DELTA, FRAME, at, at_sum, field, whole};
-use crate::context::Context;
+use super::live::{self, Set};
+use super::registers::{CONTEXT, DELTA, FRAME, at, at_sum, field, half, whole};
+use crate::context::{Context, LOOPS_BETWEEN_TURNS, MAX_LOOPS};
 use iced_x86::{Code, Register};
 use std::mem::offset_of;
 
@@ -15,8 +16,7 @@ pub(super) fn emit(asm: &mut Asm, function: Label) -> Label {
     asm.reg(Code::Push_r64, FRAME);
     asm.reg(Code::Push_r64, DELTA);
     asm.reg_imm(Code::Sub_rm64_imm8, RSP, 8);
-    asm.reg_mem(Code::Mov_r64_rm64, DELTA, field(offset_of!(Context, base)));
-    asm.reg_mem(Code::Add_r64_rm64, DELTA, field(offset_of!(Context, minus_base)));
+    asm.reg_mem(Code::Mov_r64_rm64, DELTA, field(offset_of!(Context, delta)));
     asm.reg_mem(Code::Lea_r64_m, FRAME, at_sum(RSI, DELTA, 0));
     for (to, from) in [(RSI, RDX), (RDX, RCX), (RCX, R8), (R8, R9)] {
         asm.reg_reg(Code::Mov_r64_rm64, to, from);
@@ -32,14 +32,22 @@ pub(super) fn emit(asm: &mut Asm, function: Label) -> Label {
     entry
 }
 
-/// Emits where a function begins as a callback ([`crate::fiber::Fiber::start`]), and returns where it is. The arguments
-/// are in BPF's registers already, R10 is R1, and every register may be changed.
-pub(super) fn emit_start(asm: &mut Asm, function: Label) -> Label {
+/// Emits where a function begins as a callback ([`crate::fiber::start`]), which goes straight on to the function: R1 and
+/// R10 are the first frame's end. Zeroes those of R2 to R5 that the function reads, and counts its `may_goto`s if it may
+/// come to any.
+pub(super) fn emit_start(asm: &mut Asm, reads: Set, has_may_goto: bool) -> Label {
     let start = asm.label();
     asm.bind(start);
-    asm.reg_mem(Code::Mov_r64_rm64, DELTA, field(offset_of!(Context, base)));
-    asm.reg_mem(Code::Add_r64_rm64, DELTA, field(offset_of!(Context, minus_base)));
+    asm.reg_mem(Code::Mov_r64_rm64, DELTA, field(offset_of!(Context, delta)));
+    asm.reg_mem(Code::Mov_r64_rm64, whole(1), field(offset_of!(Context, first_frame)));
     asm.reg_mem(Code::Lea_r64_m, FRAME, at_sum(whole(1), DELTA, 0));
-    asm.to(Code::Jmp_rel32_64, function);
+    live::each(reads, 2..=5).for_each(|reg| asm.reg_reg(Code::Xor_r32_rm32, half(reg), half(reg)));
+    if has_may_goto {
+        let (now, later) = (LOOPS_BETWEEN_TURNS, MAX_LOOPS - LOOPS_BETWEEN_TURNS);
+        let counts = [(offset_of!(Context, loops_left), now), (offset_of!(Context, more_loops), later)];
+        for (offset, loops) in counts {
+            asm.mem_imm(Code::Mov_rm64_imm32, field(offset), loops as i32);
+        }
+    }
     start
 }

@@ -4,6 +4,7 @@ use super::asm::{Asm, Label};
 use super::carried;
 use super::count;
 use super::early::{self, Looks};
+use super::entry;
 use super::held::{self, Held, Known};
 use super::iterators::Iteration;
 use super::live::{self, Set};
@@ -27,6 +28,7 @@ pub(super) type Cold<'a> = Box<dyn FnOnce(&mut Emitter<'a>) + 'a>;
 pub(super) struct Target<'a> {
     pub(super) lines: LineForm,
     pub(super) has_arena: bool,
+    pub(super) has_may_goto: bool,
     pub(super) movers: Movers,
     pub(super) data: &'a dyn Data,
     /// The function only begins as a callback ([`Code::takes_context`](crate::code::Code::takes_context)).
@@ -146,8 +148,9 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits the function, which starts at a label.
-    pub(super) fn function(mut self, label: Label) {
+    /// Emits the function, which starts at a label, and returns where it begins as a callback.
+    pub(super) fn function(mut self, label: Label) -> Label {
+        let start = entry::emit_start(self.asm, self.live_at(0), self.target.has_may_goto);
         self.asm.bind(label);
         self.enter();
         // Is the operation the second one of a pair?
@@ -190,6 +193,7 @@ impl<'a> Emitter<'a> {
         self.leave_to_interpreter(number.expect("it is one of them") as u32);
         // Nothing falls through the last piece, and every label precedes an instruction.
         self.asm.bare(Code::Ud2);
+        start
     }
 
     /// Saves the registers that the caller expects to keep, and zeroes those that are read before they are written.

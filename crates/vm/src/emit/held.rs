@@ -391,7 +391,15 @@ mod tests {
         let mut asm = Asm::default();
         let movers = Movers { read: Mover::new(&mut asm), write: Mover::new(&mut asm) };
         let lines = LineForm { log2: 6, grouped: false, crowded };
-        f(&Target { lines, has_arena: false, movers, data: &OneMap, is_callback: false });
+        let target = Target {
+            lines,
+            has_arena: false,
+            has_may_goto: false,
+            movers,
+            data: &OneMap,
+            is_callback: false,
+        };
+        f(&target);
     }
 
     fn registers(map: u32) -> Registers {

@@ -50,6 +50,7 @@ mod tests;
 mod values;
 mod zeros;
 
+use crate::code::op::Op;
 use crate::code::{Address, Code};
 use crate::context::{FIRST_ADDRESSES, NativeFn, StartFn, Tables};
 use crate::error::LoadError;
@@ -103,12 +104,13 @@ fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>, Ve
     let has_arena = code.user_half.is_some();
     let globals = Globals { code, counts };
     let movers = Movers::emit(&mut asm, lines, has_arena);
+    let has_may_goto = code.has(|op| matches!(op, Op::MayGoto { .. }));
+    let mut starts = Vec::with_capacity(inner.len());
     for ((function, &label), &is_callback) in code.functions.iter().zip(&inner).zip(&code.takes_context) {
-        let target = Target { lines, has_arena, movers, data: &globals, is_callback };
-        Emitter::new(&mut asm, &inner, &function.ops, target).function(label);
+        let target = Target { lines, has_arena, has_may_goto, movers, data: &globals, is_callback };
+        starts.push(Emitter::new(&mut asm, &inner, &function.ops, target).function(label));
     }
     let entries = inner.iter().map(|&label| entry::emit(&mut asm, label)).collect();
-    let starts = inner.iter().map(|&label| entry::emit_start(&mut asm, label)).collect();
     (asm, entries, starts)
 }
 

@@ -78,7 +78,7 @@ impl Routine {
 
 /// # Safety
 /// None: there is no emitted code for these hosts.
-pub(crate) unsafe fn start(_: *mut Context, _: StartFn, _: u64) -> Left {
+pub(crate) unsafe fn start(_: *mut Context, _: StartFn) -> Left {
     unreachable!("code is emitted for x86-64 only")
 }
 

@@ -10,7 +10,7 @@ use super::{Left, Signal};
 use crate::calls;
 use crate::context::{Context, Job, NativeFn, StartFn};
 use corosensei::stack::{DefaultStack, Stack};
-use std::arch::{asm, naked_asm};
+use std::arch::naked_asm;
 use std::mem::offset_of;
 use std::ptr::NonNull;
 
@@ -18,13 +18,17 @@ use std::ptr::NonNull;
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct Link {
-    /// Where a job's stack begins.
+    /// Where a job's stack begins: the address to which it returns is below, and above are its seventh argument and the
+    /// context.
     top: u64,
     /// Where the fiber was left.
     fiber: u64,
-    /// The stack of the code that entered it; where that continues is on top.
+    /// The stack of the code that entered it, with the registers that it expects to keep on top.
     outside: u64,
 }
+
+/// Bytes above [`Link::top`].
+const TOP_BYTES: usize = 16;
 
 /// A fiber's stack.
 pub(super) struct Routine {
@@ -33,8 +37,12 @@ pub(super) struct Routine {
 
 impl Routine {
     pub(super) fn new(stack: DefaultStack, mut context: NonNull<Context>) -> Self {
-        // SAFETY: the context is new, and nobody else uses it.
-        unsafe { context.as_mut() }.link.top = stack.base().get() as u64;
+        let top = stack.base().get() - TOP_BYTES;
+        // SAFETY: the context is new, and nobody else uses it. A stack is larger than that, and its base is aligned.
+        unsafe {
+            context.as_mut().link.top = top as u64;
+            (top as *mut *mut Context).add(1).write(context.as_ptr());
+        }
         Self { _stack: stack }
     }
 
@@ -73,14 +81,14 @@ impl Routine {
 /// Pushes the registers that a C function must preserve.
 macro_rules! keep {
     () => {
-        "push rbp; push rbx; push r12; push r13; push r14; push r15"
+        "push r15; push r14; push r13; push rbx; push r12; push rbp"
     };
 }
 
 /// Pops the registers that [`keep`] has pushed.
 macro_rules! give_back {
     () => {
-        "pop r15; pop r14; pop r13; pop r12; pop rbx; pop rbp"
+        "pop rbp; pop r12; pop rbx; pop r13; pop r14; pop r15"
     };
 }
 
@@ -98,58 +106,29 @@ unsafe extern "C" fn interpret(
     unsafe { calls::invoke(context, (*context).job.function, r10, [a, b, c, d, e]) }
 }
 
-/// Enters the context's fiber, which starts a callback of emitted code: R1 and R10 are both `at`, and the other
-/// arguments 0. The code expects the context in rdi, R1 in rsi, which is also R10, and R2 to R5 in rdx, rcx, r8 and r9.
-/// It may change every register.
-///
-/// This is inlined into the function that starts callbacks, which saves what it needs; only rbx and rbp can't be named
-/// as changed.
+/// Enters the context's fiber, which starts a callback of emitted code. That expects the context in rdi. When it returns,
+/// r12 and rbp have changed, and what a C function may change.
 ///
 /// # Safety
-/// `code` is where emitted code begins as a callback, the fiber has no job, and nobody uses a reference to its context.
-#[inline(always)]
-pub(crate) unsafe fn start(context: *mut Context, code: StartFn, at: u64) -> Left {
-    let (value, signal): (u64, u32);
-    // SAFETY: as above; the fiber's stack is not in use, and is large enough for eight frames. Code that leaves the
-    // fiber passes one of the signals, and jumps to the address that is pushed here.
-    unsafe {
-        asm!(
-            "push rbp",
-            "push rbx",
-            "lea rax, [rip + 2f]",
-            "push rax",
-            "mov [rdi + {outside}], rsp",
-            "mov rsp, [rdi + {top}]",
-            "xor edx, edx",
-            "xor ecx, ecx",
-            "xor r8d, r8d",
-            "xor r9d, r9d",
-            // Two words, as the stack's top is aligned: the context for later, and one that is not used.
-            "push rdi",
-            "push rdi",
-            "call r10",
-            "mov rdi, [rsp]",
-            // The code that last entered it continues; if the fiber was suspended, other code began it.
-            "mov rsp, [rdi + {outside}]",
-            "xor edx, edx",
-            "pop rcx",
-            "jmp rcx",
-            "2:",
-            "pop rbx",
-            "pop rbp",
-            outside = const offset_of!(Context, link) + offset_of!(Link, outside),
-            top = const offset_of!(Context, link) + offset_of!(Link, top),
-            inout("rdi") context => _,
-            inout("rsi") at => _,
-            inout("r10") code => _,
-            lateout("rax") value,
-            lateout("rdx") signal,
-            out("r12") _, out("r13") _, out("r14") _, out("r15") _,
-            clobber_abi("sysv64"),
-        );
-    }
-    // SAFETY: it is one of them.
-    Left { value, signal: unsafe { std::mem::transmute::<u32, Signal>(signal) } }
+/// `code` is where emitted code begins as a callback, and the fiber has no job; its stack is large enough for eight
+/// frames. Nobody uses a reference to its context.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn start(context: *mut Context, code: StartFn) -> Left {
+    naked_asm!(
+        keep!(),
+        "mov [rdi + {outside}], rsp",
+        "mov rsp, [rdi + {top}]",
+        "call rsi",
+        "mov rdi, [rsp + 8]",
+        "mov rsp, [rdi + {outside}]",
+        "pop rbp",
+        "pop r12",
+        "add rsp, 32",
+        "xor edx, edx",
+        "ret",
+        outside = const offset_of!(Context, link) + offset_of!(Link, outside),
+        top = const offset_of!(Context, link) + offset_of!(Link, top),
+    )
 }
 
 /// Calls `body` with the job's arguments on the fiber's stack.
@@ -160,14 +139,11 @@ pub(crate) unsafe fn start(context: *mut Context, code: StartFn, at: u64) -> Lef
 unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
     naked_asm!(
         keep!(),
-        "lea rax, [rip + 2f]",
-        "push rax",
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {top}]",
+        "mov rax, [rdi + {args} + 32]",
+        "mov [rsp], rax",
         "mov rax, rsi",
-        // Two words, as the stack's top is aligned: the context for later, and the seventh argument.
-        "push rdi",
-        "push [rdi + {args} + 32]",
         "mov rsi, [rdi + {r10}]",
         "mov rdx, [rdi + {args}]",
         "mov rcx, [rdi + {args} + 8]",
@@ -175,11 +151,8 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
         "mov r9, [rdi + {args} + 24]",
         "call rax",
         "mov rdi, [rsp + 8]",
-        // The code that last entered it continues; if the fiber was suspended, other code began it.
         "mov rsp, [rdi + {outside}]",
         "xor edx, edx",
-        "ret",
-        "2:",
         give_back!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
@@ -197,13 +170,8 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
 unsafe extern "C" fn resume(context: *mut Context) -> Left {
     naked_asm!(
         keep!(),
-        "lea rax, [rip + 2f]",
-        "push rax",
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {fiber}]",
-        give_back!(),
-        "ret",
-        "2:",
         give_back!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
@@ -211,7 +179,8 @@ unsafe extern "C" fn resume(context: *mut Context) -> Left {
     )
 }
 
-/// Leaves the fiber until it is resumed.
+/// Leaves the fiber until it is resumed. The code that resumes it continues when its job is done, and not the code that
+/// began it, so then that needs all its registers back: the job returns to the end of this function.
 ///
 /// # Safety
 /// Called on the fiber of this context.
@@ -220,9 +189,20 @@ pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) {
     naked_asm!(
         keep!(),
         "mov [rdi + {fiber}], rsp",
+        "mov rax, [rdi + {top}]",
+        "lea rcx, [rip + 2f]",
+        "mov [rax - 8], rcx",
         "mov rsp, [rdi + {outside}]",
         "mov edx, esi",
+        give_back!(),
         "ret",
+        "2:",
+        "mov rdi, [rsp + 8]",
+        "mov rsp, [rdi + {outside}]",
+        "xor edx, edx",
+        give_back!(),
+        "ret",
+        top = const offset_of!(Context, link) + offset_of!(Link, top),
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
         fiber = const offset_of!(Context, link) + offset_of!(Link, fiber),
     )

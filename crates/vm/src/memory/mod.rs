@@ -24,7 +24,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use region::{Blamed, KnownLine, Moved, NOBODY, Watched};
+pub(crate) use region::{Blamed, KnownLine, Limits, Moved, NOBODY, Watched};
 pub use region::{InvalidAccesses, LineForm, RawCrowd, RawMoves, RawRegion, Region, Source};
 pub(crate) use window::{WINDOW_AT, WINDOW_BYTES};
 pub use world::{VmWorld, WorldConfig, WorldError};

@@ -2,7 +2,8 @@
 //!
 //! Offsets from [`BASE`] run through three zones: read-only objects, which are all placed first, after an unused page;
 //! the heap of small objects; and above it all large objects. `high_water` is the end of everything that was ever
-//! allocated. An access is in bounds if it ends at or below it: one comparison, which native code makes itself.
+//! allocated. An access is in bounds if it ends at or below it: one comparison, which native code makes itself, with
+//! [`Limits`] that the region keeps up to date.
 #![allow(unsafe_code)]
 
 mod bytes;
@@ -38,14 +39,15 @@ pub(crate) use watch::{Blamed, Moved as Watched, NOBODY};
 /// The end of the heap zone, in bytes, if the region is large enough.
 const HEAP_END: u64 = 4 << 30;
 
+/// Per access size (1, 2, 4 and 8 bytes), the highest offset at which an access is in bounds.
+pub(crate) type Limits = [u64; 4];
+
 /// The region as native code sees it. The pointers are valid as long as the region lives.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawRegion {
     /// The byte at [`BASE`].
     pub base: *mut u8,
-    /// The offset of the end of everything allocated. It only grows.
-    pub high_water: *const u64,
     /// Per cache line (offset >> `lines.log2`) the CPUs that hold it.
     pub sharers: *mut u64,
     /// Per cache line the CPU that wrote it last.
@@ -94,7 +96,10 @@ pub struct Region {
     bytes: Mapping,
     sharers: Mapping,
     writers: Mapping,
-    high_water: NonNull<u64>,
+    /// The offset of the end of everything allocated. It only grows.
+    high_water: u64,
+    /// Copies of its limits, which change when it grows.
+    limits: Vec<NonNull<Limits>>,
     /// The end of read-only objects.
     front: u64,
     /// Offsets below are read-only.
@@ -168,7 +173,8 @@ impl Region {
             bytes,
             sharers,
             writers,
-            high_water: NonNull::from(Box::leak(Box::new(PAGE_BYTES))),
+            high_water: PAGE_BYTES,
+            limits: Vec::new(),
             front: PAGE_BYTES,
             writable_from: PAGE_BYTES,
             capacity,
@@ -194,7 +200,6 @@ impl Region {
     pub fn raw(&self) -> RawRegion {
         RawRegion {
             base: self.bytes.start().as_ptr(),
-            high_water: self.high_water.as_ptr(),
             sharers: self.sharers.start().as_ptr().cast(),
             writers: self.writers.start().as_ptr().cast(),
             moves: self.moves.raw(),
@@ -222,8 +227,7 @@ impl Region {
     /// The offset of the end of everything allocated.
     #[inline]
     pub fn high_water(&self) -> u64 {
-        // SAFETY: the word lives as long as the region, and only the region writes it.
-        unsafe { *self.high_water.as_ptr() }
+        self.high_water
     }
 
     /// Bytes of address space.
@@ -563,12 +567,5 @@ impl Region {
             crowded.fetched(at, cpu, all, self.transfers.holders());
         }
         price
-    }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: the word came from a box, and nobody uses it after the region.
-        drop(unsafe { Box::from_raw(self.high_water.as_ptr()) });
     }
 }

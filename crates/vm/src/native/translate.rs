@@ -369,6 +369,7 @@ impl Translator<'_> {
         let r0 = match callee {
             Callee::Function(function) => self.call_function(function, site, count),
             Callee::Host | Callee::Known(_) => {
+                self.check_fuel(count, site, None);
                 self.set_site(site);
                 let host_call = self.field(offset_of!(Context, host_call));
                 let args = self.arguments(&[]);

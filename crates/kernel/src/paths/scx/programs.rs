@@ -62,7 +62,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn begin_for_user(&mut self, c: CpuId, function: u64, context: Ea) -> Begun {
         self.k.begin_program(Place::Syscall);
         let progress = self.vm.start_function(&mut self.k, c, function, [context.0, 0, 0, 0, 0]);
-        self.progressed(c, progress)
+        self.progressed(progress)
     }
 
     fn start_program(&mut self, c: CpuId, program: u32) -> Begun {
@@ -70,6 +70,6 @@ impl<E: Engine> Sim<E> {
         let entry = self.k.programs[program as usize].entry;
         let args = self.k.programs[program as usize].args.clone();
         let progress = self.vm.start(&mut self.k, c, entry, &args);
-        self.progressed(c, progress)
+        self.progressed(progress)
     }
 }

@@ -1,7 +1,7 @@
 //! The placement of objects and areas in the region, and which of them are live.
 #![allow(unsafe_code)]
 
-use super::{Plain, Region};
+use super::{Limits, Plain, Region};
 use crate::memory::heap::{Heap, MAX_SMALL, SPAN_BYTES};
 use crate::memory::window::{self, WINDOW_AT, WINDOW_BYTES};
 use crate::memory::{BASE, HUGE_BYTES, PAGE_BYTES};
@@ -9,16 +9,39 @@ use keel_abi::bpf::{Ea, InvalidPlace};
 use keel_abi::lines::LINE_BYTES;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
 
 impl Region {
     pub(super) fn raise(&mut self, end: u64) {
         debug_assert!(end <= self.capacity, "a place is in the region");
         if end > self.high_water() {
-            // SAFETY: the word lives as long as the region; native code only reads it, and not
-            // while `self` is in use.
-            unsafe { *self.high_water.as_ptr() = end };
+            self.high_water = end;
             self.note_plain();
+            let limits = self.current_limits();
+            for copy in &self.limits {
+                // SAFETY: it is valid until it is forgotten, and native code does not run while `self` is in use.
+                unsafe { copy.write(limits) };
+            }
         }
+    }
+
+    fn current_limits(&self) -> Limits {
+        [1, 2, 4, 8].map(|bytes| self.high_water() - bytes)
+    }
+
+    /// Sets these limits, here and whenever the region grows, until [`Region::forget_limits`].
+    ///
+    /// # Safety
+    /// Until then they stay where they are, and nobody uses a reference to them while the region may grow.
+    pub(crate) unsafe fn keep_limits(&mut self, limits: NonNull<Limits>) {
+        // SAFETY: as above.
+        unsafe { limits.write(self.current_limits()) };
+        self.limits.push(limits);
+    }
+
+    /// No limits are kept up to date any more.
+    pub(crate) fn forget_limits(&mut self) {
+        self.limits.clear();
     }
 
     /// The end of allocated memory, or the beginning of writable memory, has changed.
