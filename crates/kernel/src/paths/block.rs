@@ -11,6 +11,7 @@ use keel_abi::{CpuId, Instant, TaskId};
 impl<E: Engine> Sim<E> {
     /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. A task that
     /// has already been woken again stays (`try_to_block_task()`).
+    #[inline(always)]
     pub(crate) fn deactivate(&mut self, c: CpuId) {
         let cpu = &mut *self.k.cpus.this_cpu;
         let (task, at) = (cpu.curr, cpu.clock);
@@ -24,6 +25,12 @@ impl<E: Engine> Sim<E> {
         if self.called(c, Op::Stopping, (task, &args), || Frame::Quiesce { task }) {
             self.quiesce(c, task);
         }
+    }
+
+    /// Like `deactivate`, if that had to wait.
+    #[inline(never)]
+    pub(crate) fn deactivate_later(&mut self, c: CpuId) {
+        self.deactivate(c);
     }
 
     /// Like `deactivate` for a task that has been woken, that dies, or that is of a higher class.

@@ -120,6 +120,23 @@ impl<E: Engine> Sim<E> {
     /// answered. If it may not, the kernel chooses itself.
     #[inline(always)]
     fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        let Some(chosen) = self.selected(c, task, flags, waker) else { return };
+        if self.may_go_straight(|| Frame::WakeLock { task, target: chosen, flags, waker }) {
+            self.lock_and_activate(c, task, chosen, flags, waker);
+        }
+    }
+
+    /// Like `wake_selected`, if that had to wait.
+    #[inline(never)]
+    pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        let Some(target) = self.selected(c, task, flags, waker) else { return };
+        let lock = Frame::WakeLock { task, target, flags, waker };
+        self.go_straight(lock, |sim| sim.wake_lock(c, task, target, flags, waker));
+    }
+
+    /// The CPU that the scheduler chose, if the waker goes on with that one itself.
+    #[inline(always)]
+    fn selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) -> Option<CpuId> {
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.answered_cpu(c, answer);
         // A negative answer is no CPU either.
@@ -129,20 +146,14 @@ impl<E: Engine> Sim<E> {
         };
         self.k.tasks[task].mirror_selected(self.vm.world(), answer);
         if !self.k.may_place(c, task, chosen, Chooser::SelectCpu) {
-            return self.place_elsewhere(c, task, flags, waker);
+            self.place_elsewhere(c, task, flags, waker);
+            return None;
         }
         if chosen != c && self.k.should_queue_wakeup(c, task, chosen, flags) {
-            return self.k.send_wakeup(c, task, chosen, waker);
+            self.k.send_wakeup(c, task, chosen, waker);
+            return None;
         }
-        if self.may_go_straight(|| Frame::WakeLock { task, target: chosen, flags, waker }) {
-            self.lock_and_activate(c, task, chosen, flags, waker);
-        }
-    }
-
-    /// Like `wake_selected`, if that had to wait.
-    #[inline(never)]
-    pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
-        self.wake_selected(c, task, flags, waker);
+        Some(chosen)
     }
 
     #[cold]

@@ -15,7 +15,8 @@ use keel_abi::scx::{DSP_MAX_LOOPS, Op};
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Schedule`].
+    /// [`Frame::Schedule`], apart from the loop's code: with what follows if the task blocks, it needs many registers.
+    #[inline(never)]
     pub(crate) fn schedule(&mut self, c: CpuId) {
         if self.k.is_to_be_pinned(self.k.cpus.this_cpu.curr) {
             let task = self.k.this_cpu().curr;
@@ -205,27 +206,36 @@ impl<E: Engine> Sim<E> {
     /// Like `dispatched`, if that had to wait.
     #[inline(never)]
     pub(crate) fn dispatched_later(&mut self, c: CpuId, left: u32) {
-        self.dispatched(c, left);
+        match self.moved_here(c) {
+            Some((_, next)) => self.go_straight(Frame::Switch { next }, |sim| sim.switch(c, next)),
+            None => self.dispatched_otherwise(c, left),
+        }
     }
 
     /// [`Frame::Dispatched`]: flushes the dispatches that `ops.dispatch` buffered, and checks for a task again.
     #[inline(always)]
     fn dispatched(&mut self, c: CpuId, left: u32) {
+        let Some((prev, next)) = self.moved_here(c) else { return self.dispatched_otherwise(c, left) };
+        if self.may_go_straight(|| Frame::Switch { next }) {
+            self.switch_from_left(c, prev, next);
+        }
+    }
+
+    /// If `ops.dispatch` has moved a task here, and the CPU needs one: the previous task and that one. Nothing else is
+    /// left to do then.
+    #[inline(always)]
+    fn moved_here(&mut self, c: CpuId) -> Option<(TaskId, TaskId)> {
         let cpu = &self.k.cpus.this_cpu;
         let prev = cpu.curr;
-        if cpu.dispatch.inserts.is_empty()
-            && cpu.nr_immed == 0
-            && let Some(next) = self.k.first_local(c)
-            && self.k.has_left_queue(prev)
-        {
-            // The scheduler has moved a task here, and the CPU needs one: nothing is left to do.
-            self.k.this_cpu().in_balance = false;
-            if self.may_go_straight(|| Frame::Switch { next }) {
-                self.switch_from_left(c, prev, next);
-            }
-            return;
+        if !cpu.dispatch.inserts.is_empty() || cpu.nr_immed > 0 {
+            return None;
         }
-        self.dispatched_otherwise(c, left);
+        let next = self.k.first_local(c)?;
+        if !self.k.has_left_queue(prev) {
+            return None;
+        }
+        self.k.this_cpu().in_balance = false;
+        Some((prev, next))
     }
 
     /// Like `dispatched` if the scheduler has buffered dispatches, the previous task may continue, or there is nothing

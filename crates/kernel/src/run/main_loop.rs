@@ -18,6 +18,7 @@ use crate::state::kernel::{Counters, Kernel};
 use crate::state::log::Log;
 use crate::state::scx::Phase;
 use crate::state::setup::{ProgramFailure, Setup, SetupError};
+use crate::state::task::Doing;
 use crate::state::waits::Waits;
 use keel_abi::bpf::{CallPlace, Engine};
 use keel_abi::clocks::Clocks;
@@ -461,6 +462,9 @@ impl<E: Engine> Sim<E> {
     /// at once, if nothing else comes first.
     #[inline(always)]
     fn leave_kernel(&mut self, c: CpuId) -> Left {
+        if self.steps_at_once() && !self.go_on(c) {
+            return Left::NotYet;
+        }
         loop {
             self.k.start_working(c);
             let cpu = &mut *self.k.cpus.this_cpu;
@@ -479,6 +483,21 @@ impl<E: Engine> Sim<E> {
                 return Left::NotYet;
             }
         }
+    }
+
+    /// Returns whether the current task is between steps, and nothing comes before its next one: the CPU need not get
+    /// ready to leave the kernel.
+    #[inline(always)]
+    fn steps_at_once(&self) -> bool {
+        let cpu = &*self.k.cpus.this_cpu;
+        let Some(t) = self.k.tasks.get(cpu.curr) else { return false };
+        // What changes how fast siblings are is noted as a CPU leaves the kernel, and its first tick is set then.
+        t.doing == Doing::Steps
+            && cpu.pauses.is_empty()
+            && !cpu.has_siblings
+            && cpu.tick_at != Instant::NEVER
+            && self.k.queue.is_before_all(cpu.clock)
+            && self.goes_straight()
     }
 
     /// Returns whether a CPU whose next event comes before every other may take it without a turn of the loop. What a

@@ -34,7 +34,7 @@ const MAX_RT_PRIO: i32 = 100;
 const DEFAULT_PRIO: i32 = 120;
 
 /// Writes into the `p->scx.flags` of a `task_struct` whether the task is queued.
-#[inline]
+#[inline(always)]
 pub(crate) fn mirror_queued<W: World>(world: &mut W, task: Ea, queued: bool) {
     let at = task.offset(field::SCX_FLAGS);
     let flags = (world.u32_at(at) & !ent::QUEUED) | if queued { ent::QUEUED } else { 0 };
@@ -177,7 +177,7 @@ impl Kernel {
     }
 
     /// Writes that the task of a `task_struct` waits since now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn mirror_waiting<W: World>(&mut self, world: &mut W, task: Ea) {
         let shown = Instant::from_ns(self.now.as_ns().wrapping_add(self.uptime.as_ns()));
         let jiffies = self.jiffies.at(shown);
@@ -209,7 +209,7 @@ impl Task {
     }
 
     /// `p->scx.selected_cpu`: the return value of `ops.select_cpu()`, or of the kernel in its place, valid CPU or not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn mirror_selected<W: World>(&self, world: &mut W, answer: i32) {
         world.put(self.ea.offset(field::SCX_SELECTED_CPU), &answer.to_le_bytes());
     }
@@ -222,7 +222,7 @@ impl Task {
 
     /// `p->sched_info`: one of the scheduler's tasks gets its CPU (`sched_info_arrive()`). The kernel writes it right
     /// after `ops.running()`, keel right before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn mirror_arrival<W: World>(&self, shown: &mut TaskStruct<'_, W>) {
         let waited = self.exec_start.since(self.runnable_at);
         for (field, more) in [(field::SCHED_INFO_PCOUNT, 1), (field::SCHED_INFO_RUN_DELAY, waited.as_ns())] {

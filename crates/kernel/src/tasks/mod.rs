@@ -66,6 +66,12 @@ impl<E: Engine> Sim<E> {
         self.take_more_steps(c, task, left)
     }
 
+    /// Like `take_steps`, apart from the code of frequent steps.
+    pub(crate) fn take_any_steps(&mut self, c: CpuId, task: TaskId) -> bool {
+        self.k.counters.programs_went_on += 1;
+        self.take_more_steps(c, task, FREE_STEPS)
+    }
+
     /// Takes the steps that follow, of which at most `left` may be free.
     #[inline(never)]
     fn take_more_steps(&mut self, c: CpuId, task: TaskId, mut left: u32) -> bool {

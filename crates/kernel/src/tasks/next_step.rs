@@ -33,29 +33,33 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn go_on(&mut self, c: CpuId) -> bool {
         let cpu = &*self.k.cpus.this_cpu;
         let (curr, now) = (cpu.curr, cpu.clock);
-        let doing = self.k.tasks[curr].doing;
-        let is_between_steps = doing == Doing::Steps || doing == Doing::Work(Span::ZERO);
-        if !is_between_steps && self.does_more(curr, doing) {
-            return false;
-        }
         let t = &mut self.k.tasks[curr];
+        if t.doing != Doing::Steps && t.doing != Doing::Work(Span::ZERO) {
+            return self.goes_on_otherwise(c, curr);
+        }
         t.doing = Doing::Steps;
         t.began = t.began.min(now);
         self.take_steps(c, curr)
     }
 
-    /// Continues what the current task does, unless that is over.
+    /// Like `go_on` for a task that still does something, or was busy until a moment.
     #[inline(never)]
-    fn does_more(&mut self, curr: TaskId, doing: Doing) -> bool {
-        match doing {
-            Doing::Until(until) => return until > self.k.this_cpu().clock,
+    fn goes_on_otherwise(&mut self, c: CpuId, curr: TaskId) -> bool {
+        let now = self.k.this_cpu().clock;
+        let t = self.k.task(curr);
+        match t.doing {
+            Doing::Until(until) if until <= now => {
+                t.doing = Doing::Steps;
+                t.began = t.began.min(now);
+                return self.take_any_steps(c, curr);
+            }
+            Doing::Until(_) | Doing::Work(_) | Doing::Steps => {}
             Doing::Relock(mutex) => {
-                self.k.task(curr).doing = Doing::Steps;
+                t.doing = Doing::Steps;
                 self.k.this_cpu().stack.push(Frame::Relock { mutex });
             }
             Doing::Spin(mutex) => self.spin_again(curr, mutex),
-            Doing::Steps | Doing::Work(_) => {}
         }
-        true
+        false
     }
 }

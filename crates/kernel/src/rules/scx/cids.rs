@@ -33,11 +33,13 @@ impl Kernel {
 
     /// Returns the CPU that a callback has returned (`scx_cpu_ret()`). A bad cid is an error and becomes -EINVAL. A
     /// negative value is returned unchanged.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn answered_cpu(&mut self, c: CpuId, answer: i32) -> i32 {
-        if answer < 0 || !self.scx.speaks_cids() {
-            return answer;
-        }
+        if answer < 0 || !self.scx.speaks_cids() { answer } else { self.answered_cid(c, answer) }
+    }
+
+    #[inline(never)]
+    fn answered_cid(&mut self, c: CpuId, answer: i32) -> i32 {
         match self.cids.cpu(answer) {
             Some(cpu) => cpu.0 as i32,
             None => {

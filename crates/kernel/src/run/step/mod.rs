@@ -43,7 +43,7 @@ impl<E: Engine> Sim<E> {
             Frame::Woken { task, target } => self.woken(c, task, target),
             Frame::Enqueue { task, enq_flags } => self.enqueue(c, task, enq_flags),
             Frame::Enqueued { task, enq_flags } => self.enqueued(c, task, enq_flags),
-            Frame::Deactivate => self.deactivate(c),
+            Frame::Deactivate => self.deactivate_later(c),
             Frame::Quiesce { task } => self.quiesce_later(c, task),
             Frame::Deactivated { task } => self.deactivated_later(c, task),
             Frame::Pick => self.pick(c),

@@ -107,7 +107,7 @@ impl KernelLines {
     }
 
     /// Writes the runqueue of `rq`, including its lock.
-    #[inline]
+    #[inline(always)]
     pub fn write_runqueue_ps(&mut self, rq: CpuId, by: &Holder) -> u64 {
         self.transfers.write_counted_ps(&mut self.runqueues[rq.index()], by, &mut self.uses.runqueues)
     }
@@ -164,7 +164,7 @@ impl KernelLines {
     }
 
     /// Writes a task.
-    #[inline]
+    #[inline(always)]
     pub fn write_task_ps(&mut self, task: TaskId, by: &Holder) -> u64 {
         match self.tasks.get_mut(task.index()) {
             Some(line) => self.transfers.write_counted_ps(line, by, &mut self.uses.tasks),

@@ -36,6 +36,14 @@ impl Group {
         a.min(b).min(c.min(d))
     }
 
+    /// The winner of the only group, whose second half is empty if it `is_small`.
+    #[inline]
+    fn winner_of(&self, is_small: bool) -> u64 {
+        let k = &self.0;
+        debug_assert!(!is_small || k[LANES / 2..].iter().all(|&key| key == NEVER), "nobody plays there");
+        if is_small { k[0].min(k[1]).min(k[2].min(k[3])) } else { self.winner() }
+    }
+
     /// Sets a lane's key; `before` is the group's winner so far. Returns the winner if it changes.
     #[inline]
     fn replace(&mut self, lane: usize, key: u64, before: u64) -> Option<u64> {
@@ -62,6 +70,8 @@ pub(super) struct Tournament {
     winner: u64,
     /// The winner of the final, where there are several groups.
     of_final: u64,
+    /// There are so few CPUs that half a group holds them.
+    is_small: bool,
     held: Held,
 }
 
@@ -77,6 +87,7 @@ impl Tournament {
             cpus: total,
             winner: NEVER,
             of_final: NEVER,
+            is_small: cpus as usize <= LANES / 2,
             held: Held::new(),
         }
     }
@@ -108,7 +119,7 @@ impl Tournament {
             [only] => {
                 only.0[next.index() % LANES] = NEVER;
                 only.0[cpu.index() % LANES] = key;
-                self.winner = only.winner();
+                self.winner = only.winner_of(self.is_small);
             }
             _ => self.exchange_in_rounds((cpu, key), next, is_held),
         }
@@ -173,7 +184,7 @@ impl Tournament {
         match self.groups.as_mut_slice() {
             [only] => {
                 only.0[cpu.index() % LANES] = NEVER;
-                self.winner = only.winner();
+                self.winner = only.winner_of(self.is_small);
             }
             _ => self.take_from_rounds(cpu),
         }
