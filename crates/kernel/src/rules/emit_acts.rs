@@ -1,6 +1,7 @@
 //! Events about what a task did itself.
 
 use crate::state::kernel::Kernel;
+use crate::state::out::Out;
 use crate::state::task::Own;
 use keel_abi::cgroup::CgroupStep;
 use keel_abi::scx::wake;
@@ -100,10 +101,15 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn emit_open_counts(&mut self) {
+    /// Emits the throughput that no event has yet, at the end of a run. Nearly every task may have some, so `flush` is
+    /// called whenever there are enough events.
+    pub(crate) fn emit_open_counts(&mut self, mut flush: impl FnMut(&mut Out)) {
         for task in self.tasks.ids() {
             let c = self.tasks[task].cpu;
             self.emit_counts(c, task);
+            if self.out.is_full() {
+                flush(&mut self.out);
+            }
         }
     }
 }

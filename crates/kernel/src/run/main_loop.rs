@@ -176,7 +176,7 @@ impl<E: Engine> Sim<E> {
     /// Ends the run now: emits open counts and closes the stream.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.k.emit_open_work();
-        self.k.emit_open_counts();
+        self.k.emit_open_counts(|out| out.flush(sink));
         self.k.count_bypass();
         if let Some(exit) = self.k.exit.clone() {
             self.k.out.emit_meta(self.k.now, Meta::SchedulerExit { kind: exit.kind, message: exit.message });
