@@ -51,7 +51,7 @@ impl Emitter<'_> {
     pub(super) fn place(&self, base: u8, off: i32) -> MemoryOperand {
         match self.values.get(usize::from(base)) {
             None => at(FRAME, off.into()),
-            Some(value) if value.is_in_stack(off, 1) => at(FRAME, value.from_frame(off)),
+            Some(value) if value.is_in_stack(off, 1) => at(FRAME, value.frame_offset(off)),
             Some(_) => at_sum(DELTA, whole(base), off.into()),
         }
     }

@@ -21,6 +21,15 @@ impl Emitter<'_> {
         self.asm.to(Code::Jmp_rel32_64, target);
     }
 
+    /// A jump backwards that has just been counted. If another one leaves something uncounted there, so does this one.
+    pub(super) fn jump_back(&mut self, target: u32, site: u32) {
+        self.check_fuel(site);
+        let uncounted = self.agreed(target, 0);
+        self.count(-uncounted);
+        let target = self.target(target);
+        self.asm.to(Code::Jmp_rel32_64, target);
+    }
+
     /// A jump whose target follows it.
     pub(super) fn go_on(&mut self, number: usize, site: u32) {
         if site == NO_SITE {
@@ -79,9 +88,7 @@ impl Emitter<'_> {
             let counted = self.pending;
             let aside = self.later(move |e| {
                 e.count(counted);
-                e.check_fuel(site);
-                let target = e.target(target);
-                e.asm.to(Code::Jmp_rel32_64, target);
+                e.jump_back(target, site);
             });
             self.compare(wide, cond == Cond::Set, a, b);
             return self.asm.to(taken(cond), aside);

@@ -15,12 +15,15 @@ pub(super) fn after(op: Op, before: bool) -> bool {
     }
 }
 
+/// The most rounds; if jumps need more, costs count as carried everywhere.
+const ROUNDS: usize = 16;
+
 /// Whether costs may be carried at each jump target, by operation.
 pub(super) fn at_targets(ops: &[Op]) -> Vec<bool> {
     let mut is_target = vec![false; ops.len()];
     ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
     let mut carried_at = vec![false; ops.len()];
-    loop {
+    for _ in 0..ROUNDS {
         let before = carried_at.clone();
         let (mut carried, mut open) = (true, true);
         for (at, &op) in ops.iter().enumerate() {
@@ -41,6 +44,7 @@ pub(super) fn at_targets(ops: &[Op]) -> Vec<bool> {
             return carried_at;
         }
     }
+    vec![true; ops.len()]
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ fn looks_at_count(at: usize, op: Op, order: &Order) -> bool {
 /// there that is in the most loops, which has nothing to add then.
 pub(super) fn at_targets(ops: &[Op], order: &Order) -> Vec<Option<i32>> {
     let mut pending = vec![None; ops.len()];
-    let looks = |&(at, &op): &(usize, &Op)| looks_at_count(at, op, order);
+    let looks = |&(at, &op): &(usize, &Op)| looks_at_count(at, op, order) && !order.is_aside(at);
     for target in ops.iter().enumerate().filter(looks).filter_map(|(_, op)| op.target()) {
         pending[target as usize] = Some(0);
     }

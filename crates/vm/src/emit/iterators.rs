@@ -51,7 +51,7 @@ impl Emitter<'_> {
         self.asm.reg_mem(Code::Mov_r32_rm32, B32, number);
         self.asm.reg_mem(Code::Cmp_r32_rm32, B32, end);
         self.asm.to(Code::Jge_rel32_64, over);
-        if !self.iteration.is_some_and(|iteration| !self.needs_result(iteration.branch)) {
+        if self.iteration.is_none_or(|iteration| self.needs_result(iteration.branch)) {
             self.load_frame_address(0, off);
         }
         self.asm.bind(done);
@@ -106,7 +106,7 @@ impl Emitter<'_> {
         self.zero(0);
     }
 
-    /// The branch that asks whether a call's result is 0, if only copies to other registers are between them.
+    /// The branch that asks whether a call's result is 0, if only operations that set other registers are between them.
     fn branch_of(&self, call: usize) -> Option<usize> {
         const MOST_BETWEEN: usize = 4;
         for number in call + 1..=call + 1 + MOST_BETWEEN {
@@ -115,6 +115,7 @@ impl Emitter<'_> {
             }
             match *self.ops.get(number)? {
                 Op::Alu { op: Alu::Mov, dst: 1..=9, src: Operand::Imm(_) | Operand::Reg(1..=9), .. } => {}
+                Op::Const { dst: 1..=9, .. } | Op::Address { dst: 1..=9, .. } | Op::Hole => {}
                 Op::Branch { wide: true, cond, a: 0, b: Operand::Imm(0), site, .. } => {
                     let is_simple = self.repeats.by(number).is_none() && !self.repeats.has(number);
                     let is_usual = cond == Cond::Ne || cond == Cond::Eq && site == NO_SITE;
@@ -144,8 +145,11 @@ impl Emitter<'_> {
             e.end_iterator(at(FRAME, iteration.off));
             e.zero_all(iteration.owed);
             for &copy in copies {
-                if let Op::Alu { wide, op, dst, src } = copy {
-                    e.alu(wide, op, dst, src);
+                match copy {
+                    Op::Alu { wide, op, dst, src } => e.alu(wide, op, dst, src),
+                    Op::Const { dst, value } => e.constant(dst, value),
+                    Op::Address { dst, slot } => e.tabled_address(whole(dst), slot),
+                    _ => {}
                 }
             }
             e.count(missing);
@@ -154,7 +158,10 @@ impl Emitter<'_> {
         });
         self.count(missing);
         if goes_on {
-            self.jump(target, site);
+            match site {
+                NO_SITE => self.jump(target, site),
+                _ => self.jump_back(target, site),
+            }
             // Who comes behind the branch has zeroed everything.
             self.owed = 0;
         }

@@ -44,9 +44,15 @@ impl Order {
                 order.place(ops, at, &mut placed);
             }
         }
+        // Branches that lead aside look at the fuel themselves.
+        let mut others = vec![0; ops.len()];
+        for (at, target) in ops.iter().enumerate().filter_map(|(at, op)| Some((at, op.target()?))) {
+            others[target as usize] += u32::from(order.aside[at]);
+        }
         let until_call = |at: usize| {
             let Op::Jump { target, site } = ops[at] else { return None };
-            let is_counted = counts && order.follows[at] && site != NO_SITE && jumps[target as usize] == 1;
+            let is_alone = jumps[target as usize] == 1 + others[target as usize];
+            let is_counted = counts && order.follows[at] && site != NO_SITE && is_alone;
             if is_counted { until_call(ops, target as usize, &jumps) } else { None }
         };
         order.until_call = (0..ops.len()).map(until_call).collect();

@@ -78,7 +78,7 @@ impl Emitter<'_> {
         Some(self.later(move |e| {
             e.count(missing);
             if !is_forward {
-                e.check_fuel(site);
+                return e.jump_back(target, site);
             }
             e.look_at(&looks);
             e.asm.to(Code::Jmp_rel32_64, label);

@@ -113,7 +113,7 @@ impl Value {
     }
 
     /// How far this offset from it is from the end of the function's frame.
-    pub(super) fn from_frame(self, off: i32) -> i64 {
+    pub(super) fn frame_offset(self, off: i32) -> i64 {
         let Self::Frame(from) = self else { unreachable!("it is an address in the stack") };
         from + i64::from(off)
     }

@@ -160,9 +160,8 @@ impl Region {
     ) -> Result<Self, ReserveError> {
         let capacity = capacity.clamp(1 << 20, 1 << 46).next_multiple_of(HUGE_BYTES);
         let lines = capacity >> transfers.line_log2();
-        let [sharers, writers, moves] =
-            [size_of::<u64>(), size_of::<u16>(), size_of::<u32>() + size_of::<Moved>()]
-                .map(|size| lines * size as u64);
+        let [sharers, writers] = [size_of::<u64>(), size_of::<u16>()].map(|size| lines * size as u64);
+        let moves = Moved::bytes(lines);
         let all = |e: ReserveError| ReserveError { bytes: capacity + sharers + writers + moves, ..e };
         let bytes = Mapping::new(capacity).map_err(all)?;
         let sharers = Mapping::new(sharers).map_err(all)?;

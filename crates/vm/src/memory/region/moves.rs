@@ -30,6 +30,14 @@ impl Moved {
     /// A place is this multiple of an entry's number, so that a processor's largest scale makes it an offset.
     pub(crate) const PLACES: u32 = 4;
 
+    /// How many entries there can be.
+    const MOST: u64 = (u32::MAX / Self::PLACES) as u64;
+
+    /// The bytes of the state of this many lines.
+    pub(super) fn bytes(lines: u64) -> u64 {
+        lines * size_of::<u32>() as u64 + lines.min(Self::MOST) * size_of::<Self>() as u64
+    }
+
     /// Counts a move with this price.
     #[inline]
     pub(super) fn count(&mut self, price_ps: u64) {
@@ -53,7 +61,7 @@ pub(super) struct Moves {
     /// As in [`RawMoves`].
     places: Mapping,
     lines: u64,
-    /// The entries, one after the other. Each line may have one, so they never move.
+    /// The entries, one after the other. There is room for all that there can be, so they never move.
     entries: Mapping,
     /// How many there are.
     count: u32,
@@ -66,7 +74,7 @@ impl Moves {
     /// The host provides no address space.
     pub(super) fn new(lines: u64) -> Result<Self, ReserveError> {
         let places = Mapping::new(lines * size_of::<u32>() as u64)?;
-        let entries = Mapping::new(lines * size_of::<Moved>() as u64)?;
+        let entries = Mapping::new(lines.min(Moved::MOST) * size_of::<Moved>() as u64)?;
         Ok(Self { places, lines, entries, count: 0 })
     }
 
@@ -108,11 +116,11 @@ impl Moves {
     #[inline(never)]
     fn next_place(&mut self, line: u64) -> u32 {
         let entry = Moved { line, times: 0, stall_ps: 0, transit: InTransit::default() };
-        assert!(u64::from(self.count) < self.lines, "a line has one entry");
-        // SAFETY: there is room for an entry for each line, and nobody has a reference to a new one.
+        assert!(u64::from(self.count) < self.lines.min(Moved::MOST), "fewer lines move than 32 bits count");
+        // SAFETY: there is room for as many, and nobody has a reference to a new one.
         unsafe { self.first().add(self.count as usize).write(entry) };
         self.count += 1;
-        self.count.checked_mul(Moved::PLACES).expect("fewer lines move than 32 bits count")
+        self.count * Moved::PLACES
     }
 
     /// The lines by number, and the cost of their moves, including those of each line that were counted `elsewhere`.
