@@ -383,8 +383,10 @@ pub enum AtOnce {
         /// Everything that it used.
         usage: Usage,
     },
-    /// It was suspended or stopped; [`Engine::unfinished`] says which.
-    Unfinished,
+    /// As [`Progress::Suspended`].
+    Suspended,
+    /// It was stopped; [`Engine::failed`] says why.
+    Failed,
     /// It was not started: [`Engine::start`] must do it.
     Refused,
 }
@@ -394,7 +396,7 @@ pub trait Host<W: World> {
     /// Executes helper or kfunc `func`.
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply;
 
-    /// Like [`Host::call`] for a call that is not repeated, but only if nothing about it is rare. Otherwise does nothing
+    /// Like [`Host::call`], but only if nothing about the call is rare. Otherwise does nothing
     /// that another [`Host::call`] would not do, and returns `None`: the engine then makes the call by that.
     #[inline(always)]
     fn call_at_once(&mut self, _site: CallSite<'_, W>, _func: FuncId, _args: &[u64; 5]) -> Option<Reply> {
@@ -554,18 +556,20 @@ pub trait Engine {
         args: &[u64],
     ) -> Progress;
 
-    /// Like [`Engine::start`] for a callback of at most three arguments, but only if it can begin at once. The words
-    /// behind its arguments are not used.
+    /// Like [`Engine::start`] for a callback of at most three arguments, but only if it can begin at once; `begins` tells
+    /// the host that it does. The words behind its arguments are not used.
     fn start_at_once<H: Host<Self::World>>(
         &mut self,
         host: &mut H,
         cpu: CpuId,
         entry: Entry,
         args: [u64; 3],
+        begins: impl FnOnce(&mut H),
     ) -> AtOnce;
 
-    /// What has become of the callback that [`Engine::start_at_once`] has just left unfinished.
-    fn unfinished(&mut self, cpu: CpuId) -> Progress;
+    /// Why the callback was stopped for which [`Engine::start_at_once`] has just returned [`AtOnce::Failed`], and
+    /// everything that it used until then.
+    fn failed(&mut self) -> (Box<Fault>, Usage);
 
     /// Runs a function to which BPF passed a pointer (a timer's callback) on `cpu` with `args` in R1 to R5. `function`
     /// may be any value; one that is not a function fails as a bad call.

@@ -64,38 +64,9 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     unsafe {
         debug_assert!((*context).insns <= 0, "the caller has looked at the fuel");
         let args = [r1, r2, r3, r4, r5];
-        // No panic may unwind through native code, so it is caught here and continues in the driver.
-        // The closure captures and returns little: this is the hot path.
-        let outcome = catch_unwind(AssertUnwindSafe(
-            #[inline(always)]
-            || call_at_once::<H>(context, &args),
-        ));
-        match outcome {
-            Ok(Outcome::Value(value)) => value,
-            Ok(other) => host_rarely::<H>(context, &args, other),
-            Err(payload) => panicked(context, payload),
-        }
-    }
-}
-
-/// What becomes of a call that the host has not served at once.
-///
-/// # Safety
-/// As for [`host_call`].
-#[cold]
-#[inline(never)]
-unsafe fn host_rarely<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], outcome: Outcome) -> u64 {
-    // SAFETY: as above.
-    unsafe {
-        let value = match outcome {
-            Outcome::Rare => host_try::<H>(context, args, false),
-            Outcome::Suspend => None,
-            Outcome::Stop => stopped(context),
-            Outcome::Value(value) => Some(value),
-        };
-        match value {
+        match ask::<H, false>(context, &args) {
             Some(value) => value,
-            None => host_later(context, args),
+            None => host_later(context, &args),
         }
     }
 }
@@ -125,7 +96,7 @@ unsafe fn host_later(context: *mut Context, args: &[u64; 5]) -> u64 {
 /// As for [`host_call`].
 pub(crate) unsafe fn host_again<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
     // SAFETY: as for `host_call`.
-    unsafe { host_try::<H>(context, args, true) }
+    unsafe { ask::<H, true>(context, args) }
 }
 
 /// Asks the host once whether the callback may continue.
@@ -168,25 +139,69 @@ pub(crate) unsafe fn host_clocks<H: Host<VmWorld>>(context: *mut Context) -> Opt
 enum Outcome {
     Value(u64),
     Suspend,
-    /// The reason is in the context.
-    Stop,
-    /// Nothing was done, because something about the call is rare.
-    Rare,
+    /// It must be stopped, for the reason that is in the context. If there is none, nothing was done, because something
+    /// about the call is rare.
+    Other,
+}
+
+impl Outcome {
+    /// The outcome of a call with this answer.
+    ///
+    /// # Safety
+    /// As for [`host_call`].
+    #[inline(always)]
+    unsafe fn of(context: *mut Context, reply: Reply) -> Self {
+        match reply {
+            Reply::Value(value) => Self::Value(value),
+            Reply::Suspend => Self::Suspend,
+            Reply::Stop(kind) => {
+                // SAFETY: as above.
+                unsafe { (*context).refused = Some(kind) };
+                Self::Other
+            }
+        }
+    }
 }
 
 /// Calls the host once, perhaps again; `None` if it wants the callback suspended.
 ///
 /// # Safety
 /// As for [`host_call`].
-#[inline(never)]
-unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Option<u64> {
-    // As in `host_call`, panics are caught.
+#[inline(always)]
+unsafe fn ask<H: Host<VmWorld>, const AGAIN: bool>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
+    // No panic may unwind through native code, so it is caught here and continues in the driver.
+    // The closure captures and returns little: this is the hot path.
     // SAFETY: as above.
     unsafe {
+        let outcome = catch_unwind(AssertUnwindSafe(
+            #[inline(always)]
+            || call_at_once::<H, AGAIN>(context, args),
+        ));
+        match outcome {
+            Ok(Outcome::Value(value)) => Some(value),
+            Ok(Outcome::Suspend) => None,
+            Ok(Outcome::Other) => ask_rarely::<H>(context, args, AGAIN),
+            Err(payload) => panicked(context, payload),
+        }
+    }
+}
+
+/// Like [`ask`], where something about the call is rare, or the callback must be stopped.
+///
+/// # Safety
+/// As for [`host_call`].
+#[cold]
+#[inline(never)]
+unsafe fn ask_rarely<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Option<u64> {
+    // SAFETY: as above.
+    unsafe {
+        if (*context).refused.is_some() {
+            stopped(context);
+        }
         match catch_unwind(AssertUnwindSafe(|| call::<H>(context, args, again))) {
             Ok(Outcome::Value(value)) => Some(value),
             Ok(Outcome::Suspend) => None,
-            Ok(Outcome::Stop | Outcome::Rare) => stopped(context),
+            Ok(Outcome::Other) => stopped(context),
             Err(payload) => panicked(context, payload),
         }
     }
@@ -224,14 +239,14 @@ unsafe fn panicked(context: *mut Context, payload: Box<dyn Any + Send>) -> ! {
 /// # Safety
 /// As for [`host_call`].
 #[inline(always)]
-unsafe fn call_at_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Outcome {
+unsafe fn call_at_once<H: Host<VmWorld>, const AGAIN: bool>(
+    context: *mut Context,
+    args: &[u64; 5],
+) -> Outcome {
     // SAFETY: as for `called`.
     unsafe {
-        let (host, site, func) = called::<H>(context, false);
-        match host.call_at_once(site, func, args) {
-            Some(reply) => outcome(context, reply),
-            None => Outcome::Rare,
-        }
+        let (host, site, func) = called::<H>(context, AGAIN);
+        host.call_at_once(site, func, args).map_or(Outcome::Other, |reply| Outcome::of(context, reply))
     }
 }
 
@@ -243,7 +258,7 @@ unsafe fn call<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: 
     // SAFETY: as for `called`.
     unsafe {
         let (host, site, func) = called::<H>(context, again);
-        outcome(context, host.call(site, func, args))
+        Outcome::of(context, host.call(site, func, args))
     }
 }
 
@@ -283,23 +298,6 @@ unsafe fn give_carry<H: Host<VmWorld>>(context: *mut Context, host: &mut H) {
                 host.give_spent_ps(carry_ps);
             }
             (*context).carry_ps = 0;
-        }
-    }
-}
-
-/// The outcome of a call with this answer.
-///
-/// # Safety
-/// As for [`host_call`].
-#[inline(always)]
-unsafe fn outcome(context: *mut Context, reply: Reply) -> Outcome {
-    match reply {
-        Reply::Value(value) => Outcome::Value(value),
-        Reply::Suspend => Outcome::Suspend,
-        Reply::Stop(kind) => {
-            // SAFETY: as above.
-            unsafe { (*context).refused = Some(kind) };
-            Outcome::Stop
         }
     }
 }

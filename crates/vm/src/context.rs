@@ -129,6 +129,8 @@ pub(crate) struct Context {
     pub(crate) link: Link,
     /// For each site, the host's number of the function called there.
     pub(crate) callees: *const FuncId,
+    /// The number of the fiber.
+    pub(crate) number: u32,
     /// Whether the code has calls that emitted code handles itself, and their prices are known.
     pub(crate) serves: bool,
 

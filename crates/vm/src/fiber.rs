@@ -93,18 +93,21 @@ impl Fiber {
         unsafe { self.routine.begin(self.context.as_ptr()) }
     }
 
-    /// Enters the fiber, which continues where it was suspended.
-    #[inline(always)]
-    pub(crate) fn resume(&mut self) -> Left {
-        // SAFETY: the context is the fiber's own.
-        unsafe { self.routine.resume(self.context.as_ptr()) }
-    }
-
     /// Discards whatever the fiber was doing.
     #[cold]
     pub(crate) fn reset(&mut self) {
         self.routine.reset(self.context);
     }
+}
+
+/// Enters the fiber of this context, which is one of these, and continues where it was suspended.
+///
+/// # Safety
+/// It was suspended, and nobody uses a reference to its context.
+#[inline(always)]
+pub(crate) unsafe fn resume(context: *mut Context, fibers: &mut [Fiber]) -> Left {
+    // SAFETY: as above.
+    unsafe { way::resume(context, || &mut fibers[(*context).number as usize].routine) }
 }
 
 impl Drop for Fiber {

@@ -37,11 +37,11 @@ pub(crate) struct Seat {
     pub(crate) args: *mut u64,
     /// As `ready`, even while a callback is suspended.
     first: Ea,
-    /// Fibers of its suspended activations, the innermost last.
-    pub(crate) suspended: Vec<u32>,
+    /// The contexts of its suspended activations, the innermost last.
+    pub(crate) suspended: Vec<*mut Context>,
 }
 
-// SAFETY: the prices and the slots belong to the region, which lives as long as the Vm. Nobody changes the prices, and
+// SAFETY: the contexts belong to fibers of the same Vm. The prices and the slots belong to the region, which lives as long as the Vm. Nobody changes the prices, and
 // only the owner of the Vm uses the slots.
 unsafe impl Send for Seat {}
 
@@ -51,9 +51,10 @@ impl Seat {
         (self.first, self.ready, self.args) = (place.end, place.end, place.args);
     }
 
-    /// A callback was suspended, on this fiber: the next one runs elsewhere.
-    pub(crate) fn suspend(&mut self, fiber: u32) {
-        self.suspended.push(fiber);
+    /// A callback was suspended, which has this context: the next one runs elsewhere.
+    #[inline]
+    pub(crate) fn suspend(&mut self, context: *mut Context) {
+        self.suspended.push(context);
         self.ready = Ea::NULL;
     }
 

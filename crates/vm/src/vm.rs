@@ -30,7 +30,7 @@ pub struct Vm {
     /// The fiber without a job that was used last, and stays here while it runs.
     at_hand: AtHand,
     /// The others without a job.
-    idle: Vec<u32>,
+    idle: Idle,
     code: Arc<Code>,
     /// The code's.
     tables: Tables,
@@ -57,11 +57,10 @@ pub struct Vm {
     raced: Vec<Race>,
 }
 
-/// A fiber and its context, or none.
+/// A fiber, or none.
 #[derive(Clone, Copy)]
 struct AtHand {
-    number: Option<u32>,
-    /// Null if there is none.
+    /// Its context; null if there is none.
     context: *mut Context,
     /// The CPU whose next callback begins at once on this fiber, or [`NOBODY`].
     ready_for: CpuId,
@@ -72,17 +71,23 @@ struct AtHand {
 /// No CPU's number.
 const NOBODY: CpuId = CpuId(u32::MAX);
 
-// SAFETY: the context belongs to the fiber, which belongs to the same Vm.
+// SAFETY: the context belongs to a fiber of the same Vm.
 unsafe impl Send for AtHand {}
 
 impl AtHand {
-    const NONE: Self =
-        Self { number: None, context: ptr::null_mut(), ready_for: NOBODY, args: ptr::null_mut() };
+    const NONE: Self = Self::new(ptr::null_mut());
 
-    fn new(number: u32, fiber: &Fiber) -> Self {
-        Self { number: Some(number), context: fiber.pointer(), ..Self::NONE }
+    const fn new(context: *mut Context) -> Self {
+        Self { context, ready_for: NOBODY, args: ptr::null_mut() }
     }
 }
+
+/// Contexts of fibers.
+#[derive(Default)]
+struct Idle(Vec<*mut Context>);
+
+// SAFETY: as for `AtHand`.
+unsafe impl Send for Idle {}
 
 impl Vm {
     /// Loads an object into a world of its own.
@@ -119,7 +124,7 @@ impl Vm {
         Ok(Self {
             fibers: Vec::new(),
             at_hand: AtHand::NONE,
-            idle: Vec::new(),
+            idle: Idle::default(),
             tables,
             starts: starts(&code, &tables),
             profile,
@@ -152,7 +157,7 @@ impl Vm {
         self.fibers.clear();
         self.world.region_mut().forget_limits();
         self.at_hand = AtHand::NONE;
-        self.idle.clear();
+        self.idle.0.clear();
         self.extended.clear();
         if let Some(races) = self.world.region_mut().races() {
             races.forget_all();
@@ -329,6 +334,7 @@ impl Vm {
             // Code that handles no calls doesn't look at it.
             carry_ps: HOST_SERVES,
             known_ps: self.config.known_ps.unwrap_or_default(),
+            number: self.fibers.len() as u32,
             serves: self.serves(),
             job: Job::default(),
             refused: None,
@@ -340,9 +346,8 @@ impl Vm {
         // SAFETY: the fiber is among those that are dropped before their limits are forgotten, or with the region.
         // Nobody uses a reference to a context while the region may grow.
         unsafe { self.world.region_mut().keep_limits(fiber.limits()) };
+        self.at_hand = AtHand::new(fiber.pointer());
         self.fibers.push(fiber);
-        let number = self.fibers.len() - 1;
-        self.at_hand = AtHand::new(number as u32, &self.fibers[number]);
     }
 
     /// Whether the code has calls that emitted code handles itself, and the host has said what they cost.
@@ -375,46 +380,53 @@ impl Vm {
     /// Runs a job on a fiber of its own.
     #[inline(never)]
     fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, place: RunsAt, job: Job) -> Progress {
-        if self.at_hand.number.is_none() {
+        if self.at_hand.context.is_null() {
             self.new_fiber();
         }
-        let number = self.at_hand.number.expect("there is one now");
-        let fiber = &mut self.fibers[number as usize];
-        let fiber_context = fiber.context();
-        rewind(fiber_context);
-        fiber_context.reset_loops();
-        sit_down(fiber_context, cpu, &self.seats[cpu.index()], place.end);
-        fiber_context.job = job;
         self.at_hand.ready_for = NOBODY;
-        let context = fiber.pointer();
-        // SAFETY: the context is the fiber's own, and nobody uses a reference to it.
-        let left = unsafe { enter(context, host, &mut self.world, || fiber.begin()) };
-        match left.signal {
-            // SAFETY: the same.
-            Signal::Done => unsafe { done(context, left.value) },
-            signal => self.not_done(cpu, signal),
-        }
-    }
-
-    /// The fiber at hand, just launched for a job of `cpu`, was left before the job was done.
-    #[inline(never)]
-    fn not_done(&mut self, cpu: CpuId, signal: Signal) -> Progress {
-        let number = self.at_hand.number.expect("it was launched");
-        match signal {
-            Signal::Suspended => {
-                let next = self.idle.pop();
-                self.at_hand = next.map_or(AtHand::NONE, |n| AtHand::new(n, &self.fibers[n as usize]));
-                self.seats[cpu.index()].suspend(number);
-                Progress::Suspended
+        let context = self.at_hand.context;
+        // SAFETY: the context is that of the fiber at hand, which has no job, and nobody uses a reference to it.
+        unsafe {
+            rewind(&mut *context);
+            (*context).reset_loops();
+            sit_down(&mut *context, cpu, &self.seats[cpu.index()], place.end);
+            (*context).job = job;
+            let fiber = &mut self.fibers[(*context).number as usize];
+            let left = enter(context, host, &mut self.world, || fiber.begin());
+            match left.signal {
+                Signal::Done => done(context, left.value),
+                Signal::Suspended => {
+                    self.suspend(cpu);
+                    Progress::Suspended
+                }
+                Signal::Failed | Signal::Panicked => self.broken(context),
             }
-            _ => self.broken(number),
         }
     }
 
-    /// A job was stopped, or the host panicked.
+    /// The fiber at hand, just launched for a job of `cpu`, was suspended.
+    #[inline(never)]
+    fn suspend(&mut self, cpu: CpuId) {
+        let context = self.at_hand.context;
+        self.at_hand = self.idle.0.pop().map_or(AtHand::NONE, AtHand::new);
+        self.seats[cpu.index()].suspend(context);
+    }
+
+    /// A job was stopped.
     #[cold]
-    fn broken(&mut self, fiber: u32) -> Progress {
-        let f = &mut self.fibers[fiber as usize];
+    #[inline(never)]
+    fn broken(&mut self, context: *mut Context) -> Progress {
+        let (fault, usage) = self.why_broken(context);
+        Progress::Failed { fault, usage }
+    }
+
+    /// Why a job was stopped, and what it has used. Goes on with the host's panic if that is the reason.
+    #[cold]
+    #[inline(never)]
+    fn why_broken(&mut self, context: *mut Context) -> (Box<Fault>, Usage) {
+        // SAFETY: the context is that of a fiber whose code isn't running, and nobody uses a reference to it.
+        let number = unsafe { (*context).number };
+        let f = &mut self.fibers[number as usize];
         f.reset();
         let context = f.context();
         if !context.profile.is_null() {
@@ -424,7 +436,7 @@ impl Vm {
             std::panic::resume_unwind(panic);
         }
         let fault = context.fault.take().expect("a fiber that failed says why");
-        Progress::Failed { fault, usage: context.usage() }
+        (fault, context.usage())
     }
 
     /// Where the CPU's next callback runs; nothing when the world is full.
@@ -523,6 +535,7 @@ impl Engine for Vm {
         cpu: CpuId,
         entry: Entry,
         args: [u64; 3],
+        begins: impl FnOnce(&mut H),
     ) -> AtOnce {
         if self.at_hand.ready_for != cpu && !self.get_ready(cpu) {
             return AtOnce::Refused;
@@ -532,24 +545,33 @@ impl Engine for Vm {
         let context = self.at_hand.context;
         // SAFETY: the place is the callback's own. The fiber at hand has no job, and nobody uses a reference to its
         // context. The code is where emitted code begins as a callback.
-        unsafe {
+        let left = unsafe {
             put_args(self.at_hand.args, &args);
             rewind(&mut *context);
-            let left = enter(context, host, &mut self.world, || fiber::start(context, code));
-            match left.signal {
-                Signal::Done => AtOnce::Done { value: left.value, usage: (*context).usage() },
-                _ => AtOnce::Unfinished,
+            begins(host);
+            connect(context, host, &mut self.world);
+            fiber::start(context, code)
+        };
+        // The same one, but from memory, so that no register is kept for it while the callback runs.
+        let context = self.at_hand.context;
+        // SAFETY: the same.
+        let usage = unsafe {
+            disconnect(context, host);
+            (*context).usage()
+        };
+        match left.signal {
+            Signal::Done => AtOnce::Done { value: left.value, usage },
+            Signal::Suspended => {
+                self.suspend(cpu);
+                AtOnce::Suspended
             }
+            Signal::Failed | Signal::Panicked => AtOnce::Failed,
         }
     }
 
-    fn unfinished(&mut self, cpu: CpuId) -> Progress {
-        let number = self.at_hand.number.expect("a callback was just started");
-        let context = self.fibers[number as usize].context();
-        match context.fault.is_some() || context.panic.is_some() {
-            true => self.broken(number),
-            false => self.not_done(cpu, Signal::Suspended),
-        }
+    #[cold]
+    fn failed(&mut self) -> (Box<Fault>, Usage) {
+        self.why_broken(self.at_hand.context)
     }
 
     fn start_function<H: Host<VmWorld>>(
@@ -567,22 +589,25 @@ impl Engine for Vm {
         self.launch(host, cpu, place, Job { function: index, r10: place.end.0, args })
     }
 
-    #[inline]
+    #[inline(always)]
     fn resume<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId) -> Progress {
         let seat = &mut self.seats[cpu.index()];
-        let number = *seat.suspended.last().expect("a callback of this CPU is suspended");
-        let fiber = &mut self.fibers[number as usize];
-        let context = fiber.pointer();
+        let context = *seat.suspended.last().expect("a callback of this CPU is suspended");
+        let fibers = &mut self.fibers;
         // SAFETY: the context is the fiber's own, and nobody uses a reference to it.
-        let Left { value, signal } = unsafe { enter(context, host, &mut self.world, || fiber.resume()) };
+        let Left { value, signal } =
+            unsafe { enter(context, host, &mut self.world, || fiber::resume(context, fibers)) };
         if signal == Signal::Suspended {
             return Progress::Suspended;
         }
         seat.end_suspended();
-        self.idle.extend(self.at_hand.number);
-        self.at_hand = AtHand::new(number, &self.fibers[number as usize]);
+        if !self.at_hand.context.is_null() {
+            self.idle.0.push(self.at_hand.context);
+        }
+        self.at_hand = AtHand::new(context);
         if signal != Signal::Done {
-            return self.broken(number);
+            let (fault, usage) = self.why_broken(context);
+            return Progress::Failed { fault, usage };
         }
         // SAFETY: the same.
         unsafe { done(context, value) }
@@ -602,29 +627,62 @@ unsafe fn enter<H: Host<VmWorld>>(
 ) -> Left {
     // SAFETY: as above.
     unsafe {
+        connect(context, host, world);
+        let left = way();
+        disconnect(context, host);
+        left
+    }
+}
+
+/// Sets what a fiber needs to call `host`, before it is entered.
+///
+/// # Safety
+/// The fiber's code isn't running, and nobody uses a reference to its context.
+#[inline(always)]
+unsafe fn connect<H: Host<VmWorld>>(context: *mut Context, host: &mut H, world: &mut VmWorld) {
+    // SAFETY: as above.
+    unsafe {
         (*context).world = ptr::from_mut(world);
         (*context).host = ptr::from_mut(host).cast();
         let host_call: HostCall = calls::host_call::<H>;
         if (*context).host_call.map(|known| known as usize) != Some(host_call as usize) {
-            // The first time, or a host of another type.
-            (*context).host_call = Some(host_call);
-            (*context).host_again = Some(calls::host_again::<H>);
-            (*context).host_turn = Some(calls::host_turn::<H>);
-            (*context).host_clock = Some(calls::host_clock::<H>);
-            (*context).host_meter = Some(calls::host_meter::<H>);
-            (*context).host_clocks = Some(calls::host_clocks::<H>);
+            set_calls::<H>(context);
         }
         if (*context).serves {
             (*context).carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);
         }
-        let left = way();
-        if (*context).serves {
-            let carry_ps = (*context).carry_ps;
-            if carry_ps != HOST_SERVES {
-                host.give_spent_ps(carry_ps);
-            }
+    }
+}
+
+/// Sets what calls the host: the first time, or for a host of another type.
+///
+/// # Safety
+/// As for [`connect`].
+#[cold]
+#[inline(never)]
+unsafe fn set_calls<H: Host<VmWorld>>(context: *mut Context) {
+    // SAFETY: as above.
+    unsafe {
+        (*context).host_call = Some(calls::host_call::<H>);
+        (*context).host_again = Some(calls::host_again::<H>);
+        (*context).host_turn = Some(calls::host_turn::<H>);
+        (*context).host_clock = Some(calls::host_clock::<H>);
+        (*context).host_meter = Some(calls::host_meter::<H>);
+        (*context).host_clocks = Some(calls::host_clocks::<H>);
+    }
+}
+
+/// Takes back what the host is owed, after the fiber was left.
+///
+/// # Safety
+/// As for [`connect`].
+#[inline(always)]
+unsafe fn disconnect<H: Host<VmWorld>>(context: *const Context, host: &mut H) {
+    // SAFETY: as above.
+    unsafe {
+        if (*context).serves && (*context).carry_ps != HOST_SERVES {
+            host.give_spent_ps((*context).carry_ps);
         }
-        left
     }
 }
 

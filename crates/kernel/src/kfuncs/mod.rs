@@ -126,17 +126,21 @@ impl<W: World> Host<W> for Kernel {
     /// of it. Inlined into its caller, so that nothing of a call goes through memory.
     #[inline(always)]
     fn call_at_once(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Option<Reply> {
-        let CallSite { world, cpu: c, usage, number, .. } = site;
+        let CallSite { world, cpu: c, usage, again, number } = site;
         let at = self.callback_comes_to(usage);
         let terms = self.terms.get(func.0 as usize)?;
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
         if callback.is_plain() && terms.is_allowed_boundary(callback.op) {
-            if !self.queue.comes_first(c, at) {
+            if again {
+                if let Some(value) = callback.reply.take() {
+                    return Some(Reply::Value(value));
+                }
+            } else if !self.queue.comes_first(c, at) {
                 return Some(Reply::Suspend);
             }
             self.now = self.now.max(at);
-        } else if !passes_nobody(callback, terms) {
+        } else if !passes_nobody(callback, terms, again) {
             return None;
         }
         callback.call = number;
@@ -202,9 +206,10 @@ impl<W: World> Host<W> for Kernel {
 /// Returns whether a usual callback may call the function, and no other CPU goes first: none can tell when it is served,
 /// or the callback holds a BPF lock.
 #[inline]
-fn passes_nobody(callback: &Callback, terms: &Terms) -> bool {
+fn passes_nobody(callback: &Callback, terms: &Terms, again: bool) -> bool {
     let op = callback.op;
-    let is_now = !terms.is_boundary(op) || !callback.lets_others_past() && !terms.f.is_res_spin_lock();
+    let holds_lock = !again && !callback.lets_others_past() && !terms.f.is_res_spin_lock();
+    let is_now = !terms.is_boundary(op) || holds_lock;
     callback.is_usual() && terms.allows_callback(op) && is_now
 }
 

@@ -4,7 +4,8 @@ use crate::paths::sim::Sim;
 use crate::state::callback::Place;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
-use keel_abi::bpf::{AtOnce, Engine, Entry, Fault, Progress, Usage};
+use crate::state::kernel::Kernel;
+use keel_abi::bpf::{AtOnce, Engine, Fault, Progress, Usage};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
@@ -54,39 +55,41 @@ impl<E: Engine> Sim<E> {
     #[inline(never)]
     fn enter(&mut self, op: Op, subject: TaskId, a: u64, b: u64, d: u64) -> Begun {
         let Some(entry) = self.k.scx.entries[op as usize] else { return self.passes() };
-        if !self.k.begin_plain_callback(op, subject) {
-            return self.enter_rarely(op, subject, a, b, d);
-        }
-        let c = self.k.cpus.this_id();
-        match self.vm.start_at_once(&mut self.k, c, entry, [a, b, d]) {
-            AtOnce::Done { value, usage } => {
-                self.k.end_callback(value, usage);
-                Begun::Over
+        if self.k.cpus.this_cpu.callback.may_begin_plainly() {
+            let c = self.k.cpus.this_id();
+            let begins = |k: &mut Kernel| k.begin_plain_callback(op, subject);
+            match self.vm.start_at_once(&mut self.k, c, entry, [a, b, d], begins) {
+                AtOnce::Done { value, usage } => {
+                    self.k.end_callback(value, usage);
+                    return Begun::Over;
+                }
+                AtOnce::Suspended => return self.suspended(),
+                AtOnce::Failed => return self.failed_at_once(),
+                AtOnce::Refused => {}
             }
-            AtOnce::Unfinished => self.left(c),
-            AtOnce::Refused => self.start_slowly(c, entry, a, b, d),
         }
+        self.enter_rarely(op, subject, a, b, d)
     }
 
+    #[inline(always)]
+    fn suspended(&mut self) -> Begun {
+        self.k.counters.suspensions += 1;
+        Begun::Suspended
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn failed_at_once(&mut self) -> Begun {
+        let (fault, usage) = self.vm.failed();
+        self.failed(&fault, usage);
+        Begun::Over
+    }
+
+    /// A callback that is not a plain one, or that the engine can't start at once.
     #[cold]
     #[inline(never)]
     fn enter_rarely(&mut self, op: Op, subject: TaskId, a: u64, b: u64, d: u64) -> Begun {
         self.enter_long(op, subject, &[a, b, d])
-    }
-
-    /// A callback that was left before it was done.
-    #[inline(never)]
-    fn left(&mut self, c: CpuId) -> Begun {
-        let progress = self.vm.unfinished(c);
-        self.progressed(progress)
-    }
-
-    /// A callback that has begun, but that the engine can't start at once.
-    #[cold]
-    #[inline(never)]
-    fn start_slowly(&mut self, c: CpuId, entry: Entry, a: u64, b: u64, d: u64) -> Begun {
-        let progress = self.vm.start(&mut self.k, c, entry, &[a, b, d]);
-        self.progressed(progress)
     }
 
     /// A callback of any kind.
@@ -116,17 +119,22 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Resume`].
     pub(crate) fn resume(&mut self, c: CpuId) {
-        let progress = self.vm.resume(&mut self.k, c);
-        if self.progressed(progress) == Begun::Suspended {
+        if self.go_on_with_callback(c) == Begun::Suspended {
             self.k.this_cpu().stack.push(Frame::Resume);
         }
+    }
+
+    /// Continues the innermost callback of a CPU.
+    #[inline(never)]
+    fn go_on_with_callback(&mut self, c: CpuId) -> Begun {
+        let progress = self.vm.resume(&mut self.k, c);
+        self.progressed(progress)
     }
 
     /// Continues a callback on the boot CPU until it is over, while nothing else happens.
     pub(crate) fn finish_alone(&mut self, mut begun: Begun) {
         while begun == Begun::Suspended {
-            let progress = self.vm.resume(&mut self.k, BOOT_CPU);
-            begun = self.progressed(progress);
+            begun = self.go_on_with_callback(BOOT_CPU);
         }
     }
 
@@ -137,10 +145,7 @@ impl<E: Engine> Sim<E> {
                 self.k.end_callback(value, usage);
                 Begun::Over
             }
-            Progress::Suspended => {
-                self.k.counters.suspensions += 1;
-                Begun::Suspended
-            }
+            Progress::Suspended => self.suspended(),
             Progress::Failed { fault, usage } => {
                 self.failed(&fault, usage);
                 Begun::Over

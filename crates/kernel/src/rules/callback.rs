@@ -17,19 +17,16 @@ impl Kernel {
         !task.is_idle() && self.tasks[task].member == crate::state::task::Member::No
     }
 
-    /// Begins a callback if it is a plain one; otherwise does nothing and returns false.
+    /// Begins a callback that is a plain one.
     #[inline(always)]
-    pub(crate) fn begin_plain_callback(&mut self, op: Op, subject: TaskId) -> bool {
-        let entry_ps = self.machine.costs.callback_ns * 1000;
-        let cpu = &mut *self.cpus.this_cpu;
-        if !cpu.callback.may_begin_plainly() {
-            return false;
-        }
+    pub(crate) fn begin_plain_callback(&mut self, op: Op, subject: TaskId) {
         debug_assert!(!self.scx.is_disabling(), "the calls of a scheduler that has ended are watched");
         debug_assert!(self.clocks.is_none(), "calls are watched if their order is recorded");
+        let entry_ps = self.machine.costs.callback_ns * 1000;
+        let cpu = &mut *self.cpus.this_cpu;
+        debug_assert!(cpu.callback.may_begin_plainly());
         cpu.settle_costs();
         cpu.begin_callback(op, subject, entry_ps);
-        true
     }
 
     /// Begins a callback of any kind.

@@ -42,14 +42,12 @@ impl Routine {
 
     /// # Safety
     /// The context is the fiber's own, with a job.
-    pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Left {
-        // SAFETY: as above; the loop is where it takes the next job.
-        unsafe { self.resume(context) }
+    pub(super) unsafe fn begin(&mut self, _: *mut Context) -> Left {
+        // The loop is where it takes the next job.
+        self.go_on()
     }
 
-    /// # Safety
-    /// The context is the fiber's own, which was suspended.
-    pub(super) unsafe fn resume(&mut self, _: *mut Context) -> Left {
+    fn go_on(&mut self) -> Left {
         let routine = self.0.as_mut().expect("only stopping takes it away");
         match routine.resume(()) {
             CoroutineResult::Yield(left) => left,
@@ -74,6 +72,12 @@ impl Routine {
         unsafe { routine.force_reset() };
         Some(routine.into_stack())
     }
+}
+
+/// # Safety
+/// The fiber was suspended.
+pub(super) unsafe fn resume<'a>(_: *mut Context, routine: impl FnOnce() -> &'a mut Routine) -> Left {
+    routine().go_on()
 }
 
 /// # Safety

@@ -63,14 +63,6 @@ impl Routine {
         }
     }
 
-    /// # Safety
-    /// The context is the fiber's own, which was suspended.
-    #[inline(always)]
-    pub(super) unsafe fn resume(&mut self, context: *mut Context) -> Left {
-        // SAFETY: as above; `pause` left the stack as this expects it.
-        unsafe { resume(context) }
-    }
-
     pub(super) fn reset(&mut self, _: NonNull<Context>) {
         // The next job begins at the stack's top, over whatever is there.
     }
@@ -162,12 +154,22 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
     )
 }
 
-/// Continues where the fiber was left.
+/// Continues where the fiber was left. All that this needs is in the context.
 ///
 /// # Safety
 /// It was left by [`pause`].
+#[inline(always)]
+pub(super) unsafe fn resume<'a>(context: *mut Context, _: impl FnOnce() -> &'a mut Routine) -> Left {
+    // SAFETY: as above.
+    unsafe { go_on(context) }
+}
+
+/// As [`resume`].
+///
+/// # Safety
+/// The same.
 #[unsafe(naked)]
-unsafe extern "C" fn resume(context: *mut Context) -> Left {
+unsafe extern "C" fn go_on(context: *mut Context) -> Left {
     naked_asm!(
         keep!(),
         "mov [rdi + {outside}], rsp",
