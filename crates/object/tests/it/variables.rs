@@ -83,6 +83,7 @@ fn values_that_do_not_fit_are_refused() {
         assert_eq!(object, sample());
     };
     check("tiny", "256", "variable tiny takes 0 to 255, not 256");
+    check("tiny", &"9".repeat(23), &format!("variable tiny takes 0 to 255, not {}", "9".repeat(23)));
     check("tiny", "-1", "variable tiny takes 0 to 255, not -1");
     check("signed_one", "2147483648", "variable signed_one takes -2147483648 to 2147483647, not 2147483648");
     check("bug", "few", r#"variable bug takes too-few, too-many, late, joined by +, not "few""#);
@@ -101,7 +102,7 @@ fn values_that_do_not_fit_are_refused() {
     check("slice_n", "1", "the object has no variable slice_n; did you mean slice_ns?");
     check("zzzzzz", "1", "the object has no variable zzzzzz");
     let number = "variable tiny takes an integer, decimal or hexadecimal, or true or false, not";
-    for text in ["", "-", "+1", "0x", "1.5", "--1", "ten", "99999999999999999999999"] {
+    for text in ["", "-", "+1", "0x", "1.5", "--1", "ten"] {
         check("tiny", text, &format!("{number} {text:?}"));
     }
 }

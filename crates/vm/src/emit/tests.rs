@@ -18,14 +18,8 @@ fn listing(ops: &[Op]) -> String {
     let own = asm.label();
     let lines = LineForm { log2: 6, grouped: false, crowded: false };
     let movers = Movers { read: Mover::new(&mut asm), write: Mover::new(&mut asm) };
-    let target = Target {
-        lines,
-        has_arena: false,
-        has_may_goto: false,
-        movers,
-        data: &OneMap,
-        is_callback: false,
-    };
+    let target =
+        Target { lines, has_arena: false, has_may_goto: false, movers, data: &OneMap, is_callback: false };
     Emitter::new(&mut asm, &[own], ops, target).function(own);
     for mover in [movers.read, movers.write].map(|m| [m.by_address, m.by_number]).into_iter().flatten() {
         asm.bind(mover);

@@ -56,7 +56,7 @@ fn the_real_time_class_has_rules_of_its_kernel() {
             "unknown variant `never`, expected one of `before`, `posted`, `after`",
         ),
         ("[realtime]\nspeed = 1", "unknown field `speed`"),
-        ("[realtime]\nspin = 1", "expected a boolean"),
+        ("[realtime]\nspin = 1", "expected true or false"),
         (
             "[realtime]\nwatchdog_ms = 0",
             "line 5, realtime.watchdog_ms: 0 is out of range; give 1 to 86400000",
