@@ -214,7 +214,7 @@ impl Kernel {
 
     /// Adds the costs of the last step to this CPU's clock, then returns whether nothing else is due before that.
     #[inline(always)]
-    pub(crate) fn is_first(&mut self) -> bool {
+    fn is_first(&mut self) -> bool {
         let cpu = &mut *self.cpus.this_cpu;
         cpu.settle_costs();
         let clock = cpu.clock;

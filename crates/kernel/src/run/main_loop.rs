@@ -313,7 +313,7 @@ impl<E: Engine> Sim<E> {
     /// first.
     #[inline(always)]
     fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>, is_first: bool) -> Left {
-        let mut goes_on = is_first || self.takes_step(c, &mut duty, Kernel::catches_up);
+        let mut goes_on = is_first || self.takes_step(c, &mut duty);
         while goes_on {
             if self.advance(c, duty.take()) {
                 match self.leave_kernel(c) {
@@ -321,7 +321,7 @@ impl<E: Engine> Sim<E> {
                     left => return left,
                 }
             }
-            goes_on = self.takes_step(c, &mut duty, Kernel::is_first);
+            goes_on = self.takes_step(c, &mut duty);
         }
         if duty.is_some() {
             self.push_duty(duty);
@@ -329,15 +329,10 @@ impl<E: Engine> Sim<E> {
         Left::NotYet
     }
 
-    /// Returns whether `c` may take its next step, as `is_first` says, which adds up its costs. An `ops.dequeue` that it
-    /// owes comes before that, and before `duty`.
+    /// Returns whether `c` may take its next step, after the costs of the last one. An `ops.dequeue` that it owes comes
+    /// before that, and before `duty`.
     #[inline(always)]
-    fn takes_step(
-        &mut self,
-        c: CpuId,
-        duty: &mut Option<Duty>,
-        is_first: impl Fn(&mut Kernel) -> bool,
-    ) -> bool {
+    fn takes_step(&mut self, c: CpuId, duty: &mut Option<Duty>) -> bool {
         while !self.k.this_cpu().pauses.is_empty() {
             if !self.k.may_step() {
                 return false;
@@ -345,13 +340,13 @@ impl<E: Engine> Sim<E> {
             if !self.k.this_cpu().pauses.owes_dequeue() {
                 break;
             }
-            if !is_first(&mut self.k) {
+            if !self.k.catches_up() {
                 return false;
             }
             self.push_duty(duty.take());
             self.run_pending_dequeues(c);
         }
-        is_first(&mut self.k)
+        self.k.catches_up()
     }
 
     /// Leaves a duty that has to wait for later.

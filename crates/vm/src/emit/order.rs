@@ -44,6 +44,7 @@ impl Order {
                 order.place(ops, at, &mut placed);
             }
         }
+        order.place_entered(ops, begins, &mut placed);
         // Branches that lead aside look at the fuel themselves.
         let mut others = vec![0; ops.len()];
         for (at, target) in ops.iter().enumerate().filter_map(|(at, op)| Some((at, op.target()?))) {
@@ -77,6 +78,18 @@ impl Order {
             }
             self.follows[at] = true;
             at = target;
+        }
+    }
+
+    /// Appends what only its own end jumps back to, if control enters it in the middle.
+    fn place_entered(&mut self, ops: &[Op], begins: impl Fn(usize) -> bool, placed: &mut [bool]) {
+        let mut looked_at = 0;
+        while let Some(&at) = self.ops.get(looked_at) {
+            if let Some(target) = ops[at].target().map(|target| target as usize).filter(|&to| !placed[to]) {
+                let first = (0..=target).rev().find(|&at| begins(at)).unwrap_or(0);
+                self.place(ops, first, placed);
+            }
+            looked_at += 1;
         }
     }
 
@@ -154,6 +167,10 @@ mod tests {
         check(&[jump(3, NO_SITE), NOP, jump(3, NO_SITE), branch, jump(1, 7)], &[0, 3, 4, 1, 2]);
         // Nothing leads there.
         check(&[Op::Exit, jump(1, 7)], &[0]);
+        // A branch enters a loop whose start only its end jumps to.
+        let enter =
+            Op::Branch { wide: true, cond: Cond::Eq, a: 1, b: Operand::Imm(0), target: 3, site: NO_SITE };
+        check(&[enter, Op::Exit, NOP, NOP, jump(2, 7)], &[0, 1, 2, 3, 4]);
     }
 
     #[test]
