@@ -80,10 +80,10 @@ fn too_little_address_space_is_reported_in_readable_units() {
     let output = within(folder.path(), "ulimit -v 4000000", SIM);
     let reported = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{reported}");
-    assert!(reported.contains("19.5 GiB") && reported.contains("ulimit -v unlimited"), "{reported}");
+    assert!(reported.contains("27.5 GiB") && reported.contains("ulimit -v unlimited"), "{reported}");
     // Enough for one run at a time, on however many CPUs.
     let compare = ["compare", "fifo,cfs", "--runs", "3", "--duration", "20ms"];
-    let output = within(folder.path(), "ulimit -v 26000000", &compare);
+    let output = within(folder.path(), "ulimit -v 36000000", &compare);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
