@@ -185,6 +185,17 @@ fn what_cannot_be_reported_leaves_nothing() {
     check(&["compare", "fifo,fifo,fifo,fifo,fifo", "--report", page], "up to 4 schedulers");
     let five = ["report", damaged, damaged, damaged, damaged, damaged, "-o", page];
     check(&five, "up to 4 recordings, not 5");
-    let joined = &format!("{damaged}+hogs:2");
-    check(&["sim", "fifo", "--workload", joined], "a recording can't be joined with other workloads");
+}
+
+#[test]
+fn a_recording_is_not_joined_with_other_workloads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("t.trc");
+    let trace = trace.to_str().expect("a plain path");
+    let made = keel(&[&["sim", "fifo", "--trace", trace], &SCENE[..]].concat());
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let joined = keel(&["sim", "fifo", "--workload", &format!("{trace}+hogs:2")]);
+    let reported = String::from_utf8_lossy(&joined.stderr);
+    assert_eq!(joined.status.code(), Some(2), "{reported}");
+    assert!(reported.contains("a recording can't be joined with other workloads"), "{reported}");
 }

@@ -1,5 +1,6 @@
 //! Ends a program after the run: sends SIGINT, and runs it until it exits.
 
+use super::MOST_CALLS;
 use super::half::Half;
 use super::maps::Maps;
 use crate::outcome::ProgramEnd;
@@ -13,8 +14,6 @@ use std::cell::RefCell;
 
 /// How long a program may take to end after SIGINT, in nanoseconds of its clock.
 const MOST_END_NS: u64 = 60_000_000_000;
-/// How many system calls a program may make until then: those that end a scheduler make a few hundred.
-const MOST_END_CALLS: u64 = 100_000;
 /// How long a program has to notice on its own that its scheduler has exited.
 const NOTICE_NS: u64 = 5_000_000_000;
 
@@ -75,7 +74,7 @@ pub(super) fn finish(
             half.program.interrupt()?;
             is_told = true;
         }
-        if half.program.calls() - first_calls > MOST_END_CALLS {
+        if half.program.calls() - first_calls > MOST_CALLS {
             break;
         }
     }
