@@ -162,7 +162,11 @@ fn settings_vary_within_their_bounds() {
     let line = "keel fuzz my.bpf.o --set fail_after=1000000000 --vary fail_after=5..50 --runs 300 -o out";
     let text = folder.check(line, 1, "gave up after ");
     assert!(text.contains("--set 'fail_after="), "{text}");
-    folder.check("keel fuzz my.bpf.o --vary nobody=1..2 --runs 10", 2, "nobody");
+    folder.check(
+        "keel fuzz my.bpf.o --vary nobody=1..2 --runs 10",
+        2,
+        "keel: --vary nobody: the object has no variable nobody",
+    );
 }
 
 #[test]

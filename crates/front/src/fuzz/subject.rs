@@ -17,7 +17,7 @@ use keel_report::{QueueNames, RunReport};
 use keel_search::genome::Genome;
 use keel_search::seen::Feature;
 use keel_search::states::States;
-use keel_search::{Ran, Subject, render};
+use keel_search::{Ran, Range, Subject, render};
 use keel_trace::{Fanout, Sink};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -52,6 +52,16 @@ pub(super) struct Runs<'a> {
     failed: Mutex<Option<Failure>>,
 }
 
+/// Names the option that was given, if a failure is about a range's lowest value: that was set as if by `--set`.
+fn about_range(failure: Failure, ranges: &[Range]) -> Failure {
+    let said = failure.sentence();
+    let about = |range: &Range| {
+        let why = said.strip_prefix(&format!("--set {}={}: ", range.name, range.low))?;
+        Some(Failure::input(format!("--vary {}: {why}", range.name)))
+    };
+    ranges.iter().find_map(about).unwrap_or(failure)
+}
+
 impl<'a> Runs<'a> {
     /// Reads the schedulers and makes one small run, to detect faulty schedulers before the search begins.
     pub(super) fn new(lab: &'a Lab, asked: &'a Asked<'a>, caller: &'a dyn Caller) -> Result<Self, Failure> {
@@ -75,7 +85,7 @@ impl<'a> Runs<'a> {
         let ranges = asked.ranges.iter();
         let settings = ranges.clone().map(|range| (range.name.clone(), range.low)).collect();
         let first = Genome { settings, duration_us: 1000, ..Genome::default() }.repaired(&asked.ranges);
-        runs.one(&first)?;
+        runs.one(&first).map_err(|failure| about_range(failure, &asked.ranges))?;
         Ok(runs)
     }
 
