@@ -63,8 +63,7 @@ struct Text<'a> {
 
 impl Text<'_> {
     fn error(self, at: Range<usize>, field: impl Into<String>, problem: Problem) -> ExperimentError {
-        let before = self.text.as_bytes().iter().take(at.start);
-        let line = 1 + before.filter(|&&b| b == b'\n').count();
+        let line = keel_tables::line(self.text, at.start);
         ExperimentError { file: self.file.to_owned(), line, field: field.into(), problem }
     }
 

@@ -80,7 +80,7 @@ pub(crate) struct Text<'a> {
 impl Text<'_> {
     /// Returns the line of a byte, counted from 1.
     pub(crate) fn line(self, at: &Range<usize>) -> usize {
-        1 + self.text.as_bytes().iter().take(at.start).filter(|&&b| b == b'\n').count()
+        keel_tables::line(self.text, at.start)
     }
 
     /// Creates an error at a place. The field may contain a name from the file, which is untrusted text.

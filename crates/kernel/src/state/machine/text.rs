@@ -10,8 +10,7 @@ pub(super) struct Text<'a>(pub(super) &'a str);
 impl Text<'_> {
     /// Creates an error at a place in the text.
     pub(super) fn error(self, at: Range<usize>, field: impl Into<String>, problem: Problem) -> MachineError {
-        let before = self.0.as_bytes().iter().take(at.start);
-        MachineError { line: 1 + before.filter(|&&b| b == b'\n').count(), field: field.into(), problem }
+        MachineError { line: keel_tables::line(self.0, at.start), field: field.into(), problem }
     }
 }
 
