@@ -194,6 +194,8 @@ fn what_can_not_be_searched_is_refused() {
     check("cp my.order w.json; keel explore fifo --workload ./w.json -o w.json", 2, "would be overwritten");
     check("keel explore eevdf", 4, "needs a scheduler's object");
     check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is not an order");
+    let far = "printf 'keel order 1\\nwindow 700 ns\\nhold 9999999\\n' > far.order; keel sim fifo --duration 5ms --order far.order";
+    check(far, 0, "did not reach hold 9999999");
 }
 
 /// An ordering bug: the object, its workload, the number of CPUs, the property, and its fix.

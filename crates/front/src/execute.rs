@@ -74,6 +74,11 @@ pub(crate) fn executed(
         .stopped_by()
         .filter(|_| outcome.stopped)
         .map(|by| Partial::new(by, outcome.end, Some(spec.duration)));
+    if let (Some(order), false) = (&spec.order, outcome.stopped)
+        && let Some(unmet) = crate::order::unmet(order, counted.order_points)
+    {
+        caller.note(&unmet);
+    }
     let report = RunReport::new(&facts(spec, outcome, wall_ns, queues), &judge.judgement());
     let bypass_ns = counted.bypass.as_ns();
     let (bad_accesses, restarts) = (counted.bad_accesses, counted.restarts);

@@ -76,6 +76,25 @@ pub fn text(holds: &Holds, remarks: &[String]) -> String {
     text
 }
 
+/// Returns a sentence about the holds that a finished run with `points` points never reached, or `None` if it reached
+/// all. The order was then probably found with another scheduler, workload, machine or seed.
+pub fn unmet(order: &Holds, points: u64) -> Option<String> {
+    let had = match points {
+        1 => "1 point".to_owned(),
+        _ => format!("{points} points"),
+    };
+    let mut unmet = order.points.iter().filter(|&&hold| hold >= points);
+    let first = unmet.next()?;
+    let later = match unmet.count() {
+        0 => String::new(),
+        later => format!(" (nor {later} after it)"),
+    };
+    Some(format!(
+        "--order: this run had {had} where a callback could be delayed, and did not reach hold {first}{later}; give the \
+         arguments that keel explore had"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +108,21 @@ mod tests {
         };
         check(&[], &[]);
         check(&[0, 3, 19], &["CPU 1", "hold 7 # more\nhold 9"]);
+    }
+
+    #[test]
+    fn holds_that_a_run_never_reached_are_reported() {
+        let check = |holds: &[u64], points, expected: Option<&str>| {
+            let order = Holds { window: Span::from_ns(700), points: holds.to_vec() };
+            let text = unmet(&order, points);
+            assert_eq!(text.as_deref().map(|text| text.split_once(';').unwrap().0), expected);
+        };
+        check(&[], 0, None);
+        check(&[0, 3], 4, None);
+        let had = "--order: this run had";
+        let reached = "where a callback could be delayed, and did not reach hold";
+        check(&[0, 3], 1, Some(&format!("{had} 1 point {reached} 3")));
+        check(&[7, 8, 9], 0, Some(&format!("{had} 0 points {reached} 7 (nor 2 after it)")));
     }
 
     #[test]

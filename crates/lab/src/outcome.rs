@@ -30,6 +30,8 @@ pub struct Counters {
     pub bypass: Span,
     /// How often the scheduler was reloaded, because it or the kernel requested that.
     pub restarts: u32,
+    /// The number of points at which the run's order could delay a callback; 0 without an order.
+    pub order_points: u64,
 }
 
 /// The scheduler's own costs.

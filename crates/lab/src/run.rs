@@ -280,6 +280,7 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
             bad_accesses,
             bypass: counted.bypass_time,
             restarts: sim.restarts(),
+            order_points: counted.order_points,
         },
         overhead: Overhead {
             callback: counted.callback_time,

@@ -260,7 +260,7 @@ fn ways(how: &[(How, Span)], their: &str, by: &str, each: &str) -> String {
     let share = |span: Span| span.as_ns() as f64 / all;
     let reported = |way: How| format!("{}{}", words(way, their), if is_by_waker(way) { by } else { "" });
     match how {
-        [] => "put there in an unknown way".to_owned(),
+        [] => "there for reasons that are not recorded".to_owned(),
         [(way, span), ..] if share(*span) >= 1.0 - REST => format!("{}{each}", reported(*way)),
         [(way, span), ..] if share(*span) >= 0.5 => {
             format!("{} ({} of the waste)", reported(*way), percent(share(*span)))
@@ -295,7 +295,7 @@ fn words(how: How, their: &str) -> String {
         How::Dispatched => "dispatched there by the scheduler".to_owned(),
         How::Queued => "queued there by the scheduler".to_owned(),
         How::Pinned => "pinned there".to_owned(),
-        How::Unknown => "put there in an unknown way".to_owned(),
+        How::Unknown => "there for reasons that are not recorded".to_owned(),
     }
 }
 
@@ -363,7 +363,7 @@ mod tests {
         let by_place = |held: u64, place: &str| {
             let groups = Groups { held: Span::from_ms(held), ..queued.clone() };
             let who = "Core 0 idled for 200.00 ms while 6 tasks (a, b and others) waited";
-            check(groups, &format!("{who}{place}. They were put there in an unknown way."));
+            check(groups, &format!("{who}{place}. They were there for reasons that are not recorded."));
         };
         by_place(0, " in the scheduler's queues");
         by_place(200, ", held by the BPF program");

@@ -208,7 +208,7 @@ impl WaitReport {
                 Some(waker) => format!("{put}, by task {waker}"),
                 None => put.to_owned(),
             },
-            (_, _, None) => format!("came to CPU {} in an unknown way", self.cpu),
+            (_, _, None) => format!("came to CPU {}; how is not recorded", self.cpu),
         }
     }
 

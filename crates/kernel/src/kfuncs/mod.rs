@@ -293,6 +293,7 @@ impl Kernel {
         if !lets_pass || other_at < at || other_at > at + order.window() {
             return at;
         }
+        self.counters.order_points += 1;
         let other = match source {
             Source::Cpu(other) => Some(other),
             Source::Timer(_) => None,

@@ -78,6 +78,8 @@ pub struct Counters {
     pub kernel_inserts: u64,
     /// Time in bypass mode with a scheduler attached, not counting the first attaching, when there are no tasks yet.
     pub bypass_time: Span,
+    /// Points at which the run's order could delay a callback; 0 without an order.
+    pub order_points: u64,
 }
 
 /// The simulated kernel.
