@@ -41,6 +41,15 @@ pub(crate) struct SceneArgs {
 }
 
 impl SceneArgs {
+    /// Returns whether no option differs from its default.
+    pub(crate) fn is_default(&self) -> bool {
+        let Self { workload, machine, duration, seed, noise, settings, checked, engine } = self;
+        let is_default_run = machine.is_none() && duration.is_none() && settings.is_empty() && !checked;
+        is_default_run
+            && (workload.as_str(), *seed) == (keel_lab::workloads::DEFAULT, DEFAULT_SEED)
+            && (*noise, *engine) == (NoiseArg::Quiet, EngineArg::Native)
+    }
+
     /// Converts the arguments to a scene.
     pub(crate) fn scene(&self) -> Scene {
         Scene {

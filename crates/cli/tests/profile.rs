@@ -115,6 +115,7 @@ fn what_cannot_be_profiled_is_refused() {
     check("keel profile eevdf", "eevdf has no BPF code to profile");
     check("keel sim eevdf --profile x.txt --duration 1ms", "eevdf has no BPF code to profile");
     check("keel profile --diff no.json no.json", "no.json is not a profile");
+    check("keel profile --diff no.json no.json --seed 7", "options for runs have no effect");
     check("keel profile --diff o1 gone.json --duration 1ms", "gone.json cannot be read");
     check("keel profile o1 --engine cranelift", "keel profile uses its own engine");
     check("keel profile o1 --folded x --lcov x", "--folded and --lcov both name ");

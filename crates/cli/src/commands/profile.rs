@@ -26,6 +26,11 @@ pub(crate) fn run(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     if !args.cpus.is_empty() {
         return sizes(args, lab);
     }
+    let runs_nothing = args.diff.iter().all(|given| is_kept(given));
+    if runs_nothing && (args.host.is_some() || !args.scene.is_default()) {
+        return Err(Failure::input("--diff: both profiles are files, so options for runs have no effect")
+            .help("leave them out, or give a scheduler instead of a file"));
+    }
     let mut made = args.diff.iter().map(|given| given_or_made(args, lab, given));
     let ((before, code), (after, other)) = (made.next().expect("two")?, made.next().expect("two")?);
     print(&diff::diff(&before, &after, args.top))?;
@@ -120,9 +125,14 @@ fn sizes(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
 }
 
 /// Returns a profile from an earlier file, or from a new run of a scheduler.
+/// Returns whether the name is that of an earlier profile's file, and not of a scheduler to run.
+fn is_kept(given: &str) -> bool {
+    Format::of(Path::new(given)) == Format::Json
+}
+
 fn given_or_made(args: &ProfileArgs, lab: &Lab, given: &str) -> Result<(Profile, Code), Failure> {
     let path = Path::new(given);
-    if Format::of(path) != Format::Json {
+    if !is_kept(given) {
         let Made { profile, code, .. } = made(lab, spec(args, lab, Some(given), None)?, Vec::new())?;
         return Ok((profile, code));
     }
