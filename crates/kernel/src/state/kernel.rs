@@ -309,7 +309,7 @@ impl Kernel {
     /// Returns whether the scheduler has this callback.
     #[inline]
     pub(crate) fn has(&self, op: Op) -> bool {
-        self.scx.entries[op as usize].is_some()
+        self.scx.entries.has(op)
     }
 
     /// Ends the scheduler; only the first call counts (`scx_claim_exit()`).
