@@ -131,15 +131,17 @@ impl<W: World> Host<W> for Kernel {
         let terms = self.terms.get(func.0 as usize)?;
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
-        if callback.is_plain() && terms.is_allowed_boundary(callback.op) {
-            if again {
-                if let Some(value) = callback.reply.take() {
-                    return Some(Reply::Value(value));
+        if callback.is_plain() && terms.allows_callback(callback.op) {
+            if terms.is_boundary(callback.op) {
+                if again {
+                    if let Some(value) = callback.reply.take() {
+                        return Some(Reply::Value(value));
+                    }
+                } else if !self.queue.comes_first(c, at) {
+                    return Some(Reply::Suspend);
                 }
-            } else if !self.queue.comes_first(c, at) {
-                return Some(Reply::Suspend);
+                self.now = self.now.max(at);
             }
-            self.now = self.now.max(at);
         } else if !passes_nobody(callback, terms, again) {
             return None;
         }

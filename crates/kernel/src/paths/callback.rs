@@ -50,11 +50,11 @@ impl<E: Engine> Sim<E> {
         Begun::Over
     }
 
-    /// As many arguments as nearly all callbacks have, so that nothing asks how many. They come in registers, so this
+    /// The scheduler has the callback. As many arguments as nearly all callbacks have, so that nothing asks how many. They come in registers, so this
     /// looks up the rest itself.
     #[inline(never)]
     fn enter(&mut self, op: Op, subject: TaskId, a: u64, b: u64, d: u64) -> Begun {
-        let Some(entry) = self.k.scx.entries[op as usize] else { return self.passes() };
+        let entry = self.k.scx.entries.of(op);
         if self.k.cpus.this_cpu.callback.may_begin_plainly() {
             let c = self.k.cpus.this_id();
             let begins = |k: &mut Kernel| k.begin_plain_callback(op, subject);
@@ -96,7 +96,7 @@ impl<E: Engine> Sim<E> {
     #[inline(never)]
     fn enter_long(&mut self, op: Op, subject: TaskId, args: &[u64]) -> Begun {
         let c = self.k.cpus.this_id();
-        let Some(entry) = self.k.scx.entries[op as usize] else { return self.passes() };
+        let Some(entry) = self.k.scx.entries.get(op) else { return self.passes() };
         if self.k.scx.is_disabling() && self.k.has_left(subject) {
             return self.passes();
         }

@@ -69,7 +69,7 @@ impl<E: Engine> Sim<E> {
         }
         self.k.this_cpu().in_balance = true;
         if self.may_go_straight(|| Frame::Dispatch { left: DSP_MAX_LOOPS }) {
-            self.dispatch(c, DSP_MAX_LOOPS);
+            self.dispatch_here(c, DSP_MAX_LOOPS);
         }
     }
 
@@ -182,7 +182,14 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Dispatch`]: the global queue first, then the scheduler
     /// (`scx_dispatch_sched()`).
+    #[inline(never)]
     pub(crate) fn dispatch(&mut self, c: CpuId, left: u32) {
+        self.dispatch_here(c, left);
+    }
+
+    /// Like `dispatch`, inlined into the path of a task that blocks.
+    #[inline(always)]
+    fn dispatch_here(&mut self, c: CpuId, left: u32) {
         if let Some(next) = self.k.next_global(self.vm.world(), c) {
             return self.found(c, next);
         }

@@ -16,12 +16,8 @@ impl Kernel {
     /// Charges for `__schedule()` up to the choice of the next task. If the CPU may go idle, only for what is certain.
     #[inline(always)]
     pub(crate) fn charge_schedule(&mut self, c: CpuId) {
-        let costs = &self.machine.costs;
-        let schedule_ns = match self.cpus.this_cpu.is_idle() {
-            true => costs.schedule_from_idle(),
-            false => costs.schedule_ns.min(costs.schedule_to_idle()),
-        };
-        self.charge_ns(c, schedule_ns);
+        let [busy_ps, idle_ps] = self.schedule_ps;
+        self.charge_ps(c, if self.cpus.this_cpu.is_idle() { idle_ps } else { busy_ps });
     }
 
     /// Charges for the rest, now that the next task is known.

@@ -133,6 +133,7 @@ impl Kernel {
             noise: NoiseState::new(setup.noise, &setup.machine, setup.seed),
             log: Log::default(),
             insn_ps: setup.machine.policy_insn_ps(),
+            schedule_ps: setup.machine.costs.schedule_first_ns().map(|ns| ns * 1000),
             machine: setup.machine,
             // Last, as the lines above read programs in the workload.
             steps: Steps::taken_from(&mut setup.workload.tasks),

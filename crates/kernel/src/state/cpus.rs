@@ -42,8 +42,9 @@ impl Cpus {
     #[inline]
     pub(crate) fn run(&mut self, cpu: CpuId) {
         if cpu != self.running {
+            // The stand-in goes where the next CPU comes from, and the last one to where the stand-in was.
+            self.all.swap(self.running.index(), cpu.index());
             swap(&mut self.this_cpu, &mut self.all[self.running.index()]);
-            swap(&mut self.this_cpu, &mut self.all[cpu.index()]);
             self.running = cpu;
         }
     }

@@ -87,6 +87,8 @@ pub(crate) struct Kernel {
     pub(crate) machine: Machine,
     /// The cost of a callback's instruction ([`Machine::policy_insn_ps`]): read at each call, and constant.
     pub(crate) insn_ps: u64,
+    /// What is certain of the cost of `__schedule()` before the next task is known, and all of it for an idle CPU.
+    pub(crate) schedule_ps: [u64; 2],
     pub(crate) queue: EventQueue,
     /// The latest moment at which anything has been done; never goes back.
     pub(crate) now: Instant,
@@ -309,7 +311,7 @@ impl Kernel {
     /// Returns whether the scheduler has this callback.
     #[inline]
     pub(crate) fn has(&self, op: Op) -> bool {
-        self.scx.entries[op as usize].is_some()
+        self.scx.entries.has(op)
     }
 
     /// Ends the scheduler; only the first call counts (`scx_claim_exit()`).

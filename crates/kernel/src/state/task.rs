@@ -228,6 +228,13 @@ impl Task {
         self.goes_anywhere || self.cpus.contains(cpu)
     }
 
+    /// From `now` on, it is between steps of its program.
+    #[inline(always)]
+    pub(crate) fn begins_steps(&mut self, now: Instant) {
+        self.doing = Doing::Steps;
+        self.began = self.began.min(now);
+    }
+
     /// It begins to wait for a CPU at `now`. Returns whether it was not waiting already, so that it waits since then.
     #[inline(always)]
     pub(crate) fn begins_to_wait(&mut self, now: Instant) -> bool {

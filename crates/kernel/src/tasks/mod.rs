@@ -49,8 +49,8 @@ enum Then {
 const FORK_WAITS_NS: u64 = 1000;
 
 impl<E: Engine> Sim<E> {
-    /// Takes the steps of `task`'s program, which runs on `c`, up to its next work, if nothing else comes first. Returns
-    /// whether the CPU still comes first when the task begins that.
+    /// Takes the steps of `task`'s program, which runs on `c`, up to its next work, if nothing else comes first. It was
+    /// between steps, or its work is done. Returns whether the CPU still comes first when the task begins that.
     #[inline(always)]
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) -> bool {
         self.k.counters.programs_went_on += 1;
@@ -62,6 +62,9 @@ impl<E: Engine> Sim<E> {
                 Some(Then::Leave) => return false,
                 Some(Then::GoOn | Then::Act) | None => {}
             }
+        } else {
+            let now = self.k.cpus.this_cpu.clock;
+            self.k.task(task).begins_steps(now);
         }
         self.take_more_steps(c, task, left)
     }
@@ -122,7 +125,8 @@ impl<E: Engine> Sim<E> {
 
     /// Takes the next steps if they are among those that programs repeat most: up to one that takes time, and `left` that
     /// don't. If `tells`, only ones that charge nothing and wake nobody, and what the task used before it works is
-    /// emitted. Without `TRANSFERS`, only ones that can't be followed by another one at once.
+    /// emitted. Without `TRANSFERS`, only ones that can't be followed by another one at once, and these are the first
+    /// ones: the task begins them here, so that it is looked up once.
     #[inline(always)]
     fn take_common_steps<const TRANSFERS: bool>(
         &mut self,
@@ -131,7 +135,11 @@ impl<E: Engine> Sim<E> {
         tells: bool,
         left: &mut u32,
     ) -> Option<Then> {
+        let now = self.k.cpus.this_cpu.clock;
         let t = &mut self.k.tasks[task];
+        if !TRANSFERS {
+            t.begins_steps(now);
+        }
         while *left > 0 {
             match *self.k.steps.next_of(t)? {
                 Step::Loop { to, times, slot } => {

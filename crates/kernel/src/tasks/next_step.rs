@@ -32,13 +32,11 @@ impl<E: Engine> Sim<E> {
     #[inline(never)]
     pub(crate) fn go_on(&mut self, c: CpuId) -> bool {
         let cpu = &*self.k.cpus.this_cpu;
-        let (curr, now) = (cpu.curr, cpu.clock);
-        let t = &mut self.k.tasks[curr];
+        let curr = cpu.curr;
+        let t = &self.k.tasks[curr];
         if t.doing != Doing::Steps && t.doing != Doing::Work(Span::ZERO) {
             return self.goes_on_otherwise(c, curr);
         }
-        t.doing = Doing::Steps;
-        t.began = t.began.min(now);
         self.take_steps(c, curr)
     }
 
@@ -49,8 +47,7 @@ impl<E: Engine> Sim<E> {
         let t = self.k.task(curr);
         match t.doing {
             Doing::Until(until) if until <= now => {
-                t.doing = Doing::Steps;
-                t.began = t.began.min(now);
+                t.begins_steps(now);
                 return self.take_any_steps(c, curr);
             }
             Doing::Until(_) | Doing::Work(_) | Doing::Steps => {}

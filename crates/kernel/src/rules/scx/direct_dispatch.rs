@@ -148,7 +148,7 @@ impl Scx {
             Way::Local(Some(ScxEvent::EnqSkipExiting))
         } else if t.migration_disabled > 0 && self.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0 {
             Way::Local(Some(ScxEvent::EnqSkipMigrationDisabled))
-        } else if self.entries[Op::Enqueue as usize].is_none() {
+        } else if !self.entries.has(Op::Enqueue) {
             Way::Global
         } else {
             Way::Ask

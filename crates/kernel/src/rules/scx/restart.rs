@@ -7,9 +7,10 @@ use crate::state::exit::Exit;
 use crate::state::kernel::Kernel;
 use crate::state::machine::PERF_ONE;
 use crate::state::scx::Scx;
+use crate::state::scx::entries::Entries;
 use crate::state::setup::{Scheduler, UserProgram};
 use crate::state::timer_number;
-use keel_abi::scx::{ExitKind, Op, SLICE_DFL_NS, ecode, ops_flags};
+use keel_abi::scx::{ExitKind, SLICE_DFL_NS, ecode, ops_flags};
 use keel_abi::{CpuId, Span};
 
 /// The maximum number of reloads of a scheduler within [`WINDOW`], as in `keel run`.
@@ -43,7 +44,7 @@ impl Kernel {
 
     /// Removes everything that is left of the scheduler that has exited.
     pub(crate) fn forget_scheduler(&mut self, c: CpuId) {
-        self.scx.entries = [None; Op::ALL.len()];
+        self.scx.entries = Entries::NONE;
         self.scx.slice_dfl_ns = SLICE_DFL_NS;
         self.timers.forget_all();
         self.spins = SpinLocks::default();

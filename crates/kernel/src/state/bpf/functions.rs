@@ -369,12 +369,6 @@ impl Terms {
         self.boundary >> op as u32 & 1 != 0
     }
 
-    /// Returns whether it is a boundary that the scheduler's own callback may call.
-    #[inline]
-    pub(crate) fn is_allowed_boundary(&self, op: Op) -> bool {
-        (self.allowed & self.boundary) >> op as u32 & 1 != 0
-    }
-
     #[inline]
     pub(crate) fn allows(&self, op: Op, place: Place) -> bool {
         match place {

@@ -170,6 +170,12 @@ impl Costs {
         }
     }
 
+    /// What is certain of `__schedule()` on a busy CPU before the next task is known, and all of it on an idle CPU.
+    pub const fn schedule_first_ns(&self) -> [u64; 2] {
+        let (some, to_idle) = (self.schedule_ns, self.schedule_to_idle());
+        [if to_idle < some { to_idle } else { some }, self.schedule_from_idle()]
+    }
+
     /// Handing a lock over while `others` wait for it besides the one that gets it; the lock's line is counted
     /// separately. Test-and-set: every spinner has a copy of the line. The release must invalidate the copies, the
     /// winner's too, and the winner must own the line that it has fetched before it can set it (Anderson, IEEE TPDS

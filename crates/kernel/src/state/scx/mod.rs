@@ -2,13 +2,15 @@
 //! watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
 
 pub(crate) mod cids;
+pub(crate) mod entries;
 pub(crate) mod events;
 pub(crate) mod queues;
 pub(crate) mod restart;
 
 use crate::state::class::Takes;
+use crate::state::scx::entries::Entries;
 use crate::state::setup::Scheduler;
-use keel_abi::bpf::{Ea, Entry, MapId};
+use keel_abi::bpf::{Ea, MapId};
 use keel_abi::scx::{Op, ops_flags};
 use keel_abi::{Instant, NodeId, Span, scx};
 
@@ -29,7 +31,7 @@ pub(crate) enum Phase {
 #[derive(Debug)]
 pub(crate) struct Scx {
     /// The program of each callback.
-    pub(crate) entries: [Option<Entry>; Op::ALL.len()],
+    pub(crate) entries: Entries,
     pub(crate) flags: u64,
     /// The arena of a scheduler that refers to CPUs by cids; `None` for others.
     pub(crate) arena: Option<MapId>,
@@ -76,15 +78,12 @@ pub(crate) struct Scx {
 
 impl Scx {
     pub(crate) fn new(scheduler: &Scheduler) -> Self {
-        let mut entries = [None; Op::ALL.len()];
-        for &(op, entry) in &scheduler.callbacks {
-            entries[op as usize] = Some(entry);
-        }
+        let entries = Entries::new(&scheduler.callbacks);
         let or_default = |value: u32, default: u32| if value == 0 { default } else { value };
         let timeout_ms = or_default(scheduler.timeout_ms, scx::WATCHDOG_MAX_TIMEOUT_MS);
         Self {
-            tracks_idle: entries[Op::UpdateIdle as usize].is_none()
-                || scheduler.flags & ops_flags::KEEP_BUILTIN_IDLE != 0,
+            tracks_idle: !entries.has(Op::UpdateIdle) || scheduler.flags & ops_flags::KEEP_BUILTIN_IDLE != 0,
+            has_cpu_preempt: entries.has(Op::CpuAcquire) || entries.has(Op::CpuRelease),
             entries,
             flags: scheduler.flags,
             arena: scheduler.arenas.as_deref().and_then(<[MapId]>::first).copied(),
@@ -103,9 +102,6 @@ impl Scx {
             idle_masks: None,
             node_idle_masks: Vec::new(),
             none_mask: Ea::NULL,
-            has_cpu_preempt: [Op::CpuAcquire, Op::CpuRelease]
-                .iter()
-                .any(|&op| entries[op as usize].is_some()),
             release_args: Ea::NULL,
             knows_immed: false,
             needs_slow_path: false,
