@@ -21,11 +21,16 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The native code for a machine with these lines; none for the interpreter.
-    pub(crate) fn tables(self, code: &Code, lines: LineForm, counts: bool) -> Result<Tables, LoadError> {
+    /// The native code for a machine with these lines, with the price that [`Code::native`] wants; none for the interpreter.
+    pub(crate) fn tables(
+        self,
+        code: &Code,
+        lines: LineForm,
+        num_next_ps: Option<u64>,
+    ) -> Result<Tables, LoadError> {
         match self {
-            Self::Native => code.native(lines, false, counts),
-            Self::Cranelift => code.native(lines, true, counts),
+            Self::Native => code.native(lines, false, num_next_ps),
+            Self::Cranelift => code.native(lines, true, num_next_ps),
             Self::Interpreted => Ok(Tables { native: ptr::null(), starts: ptr::null() }),
         }
     }

@@ -463,8 +463,8 @@ impl Vm {
 fn native(config: &VmConfig, code: &Code, object: &Object) -> Result<Tables, LoadError> {
     let shape = (object.maps.len(), object.ksyms.len());
     assert_eq!(shape, code.shape, "the code was compiled from this object");
-    let counts = config.num_next_ps.is_some() && config.known_ps.is_some();
-    config.mode.tables(code, LineForm::of(&config.transfers), counts)
+    let num_next_ps = config.num_next_ps.filter(|_| config.known_ps.is_some());
+    config.mode.tables(code, LineForm::of(&config.transfers), num_next_ps)
 }
 
 /// By entry, where emitted code begins as a callback; empty if there is none.

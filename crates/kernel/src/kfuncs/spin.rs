@@ -5,6 +5,7 @@
 //! hand-over takes longer the more CPUs wait.
 
 use crate::kfuncs::Served;
+use crate::state::bpf::spin::SpinPlace;
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::clocks::Sync;
@@ -21,31 +22,37 @@ impl Kernel {
         let line_ps = w.touch_lock_ps(lock, c);
         let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
         let since = Instant::from_ns(at.as_ns() + took_ns);
-        if !self.spins.at(lock).takes_free(at, c, since) {
-            return self.wait_for_spin(c, lock, (at, line_ps));
+        let place = self.spins.place(lock);
+        if !self.spins.at(place).takes_free(at, c, since) {
+            return self.wait_for_spin(c, (lock, place), (at, line_ps));
         }
-        self.has_taken_spin(c, lock, took_ns)
+        self.has_taken_spin(c, (lock, place), took_ns)
     }
 
     /// Takes a lock that was not free at the moment `at`. Its line cost `line_ps`.
     #[inline(never)]
-    fn wait_for_spin(&mut self, c: CpuId, lock: Ea, (at, line_ps): (Instant, u64)) -> Served {
-        let Some(taken) = self.spins.at(lock).acquire(at, c, &self.machine.costs, line_ps) else {
+    fn wait_for_spin(
+        &mut self,
+        c: CpuId,
+        (lock, place): (Ea, SpinPlace),
+        (at, line_ps): (Instant, u64),
+    ) -> Served {
+        let Some(taken) = self.spins.at(place).acquire(at, c, &self.machine.costs, line_ps) else {
             return refused("bpf_spin_lock() of a lock that an earlier callback still holds");
         };
         if taken.waited > Span::ZERO {
             self.waited_for(c, Lock::Bpf(lock.0), taken.waited);
         }
-        self.has_taken_spin(c, lock, taken.at.since(at).as_ns())
+        self.has_taken_spin(c, (lock, place), taken.at.since(at).as_ns())
     }
 
     #[inline(always)]
-    fn has_taken_spin(&mut self, c: CpuId, lock: Ea, took_ns: u64) -> Served {
+    fn has_taken_spin(&mut self, c: CpuId, (lock, place): (Ea, SpinPlace), took_ns: u64) -> Served {
         if self.waits.is_some() || self.clocks.is_some() {
             self.note_spin(c, lock);
         }
         self.charge_ns(c, took_ns);
-        self.this_cpu().takes_spin(lock);
+        self.this_cpu().takes_spin(lock, place);
         0.into()
     }
 
@@ -57,9 +64,10 @@ impl Kernel {
     }
 
     pub(super) fn spin_unlock<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Served {
-        if self.spin_held() != Some(lock) {
-            return refused("bpf_spin_unlock() of a lock that is not held");
-        }
+        let place = match self.cpus.this_cpu.callback.spin {
+            Some((held, place)) if held == lock => place,
+            _ => return refused("bpf_spin_unlock() of a lock that is not held"),
+        };
         // Nothing has run on another CPU since it took the lock, so it still has the line, unless it evicted that itself.
         if self.lines.transfers().is_crowded() {
             let line_ps = w.touch_lock_ps(lock, c);
@@ -68,7 +76,7 @@ impl Kernel {
             debug_assert_eq!(w.touch_lock_ps(lock, c), 0, "nobody takes its line away");
         }
         let at = self.moment();
-        self.spins.release(lock, at);
+        self.spins.at(place).release(at);
         if self.clocks.is_some() {
             self.note_spin_release(c, lock);
         }
@@ -80,10 +88,6 @@ impl Kernel {
     #[inline(never)]
     fn note_spin_release(&mut self, c: CpuId, lock: Ea) {
         self.sync_released(c, Sync::Spin(lock.0));
-    }
-
-    fn spin_held(&self) -> Option<Ea> {
-        self.cpus.this_cpu.callback.spin
     }
 }
 

@@ -1,6 +1,7 @@
 //! How a callback or another program of the scheduler begins and ends: what it costs, and what happens if it is
 //! stopped.
 
+use crate::state::bpf::spin::SpinPlace;
 use crate::state::callback::{Callback, Place};
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Fault, FaultKind, InvalidPlace, Usage};
@@ -88,8 +89,8 @@ impl Kernel {
             return;
         }
         self.count_callback(usage, took);
-        if let Some(lock) = spin {
-            self.still_locked(c, op, lock);
+        if let Some((lock, place)) = spin {
+            self.still_locked(c, op, (lock, place));
         }
         if res_spins > 0 {
             let op = op.name();
@@ -115,9 +116,9 @@ impl Kernel {
     }
 
     #[cold]
-    fn still_locked(&mut self, c: CpuId, op: Op, lock: Ea) {
+    fn still_locked(&mut self, c: CpuId, op: Op, (lock, place): (Ea, SpinPlace)) {
         let at = self.moment();
-        self.spins.release(lock, at);
+        self.spins.at(place).release(at);
         self.sync_released(c, Sync::Spin(lock.0));
         let op = op.name();
         self.error(c, format!("bpf_spin_lock at {:#x} is still held when ops.{op} returns", lock.0));

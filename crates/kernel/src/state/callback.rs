@@ -1,5 +1,6 @@
 //! A CPU's callback in progress: who was called for which task, what it holds, and what it has asked for.
 
+use crate::state::bpf::spin::SpinPlace;
 use crate::state::cpu::{Cpu, after_ps};
 use keel_abi::bpf::{Ea, Origin, Usage};
 use keel_abi::scx::Op;
@@ -46,8 +47,8 @@ pub(crate) struct Callback {
     pub(crate) has_dispatched: bool,
     /// The reply to give when a suspended call is made again.
     pub(crate) reply: Option<u64>,
-    /// The `bpf_spin_lock` it holds.
-    pub(crate) spin: Option<Ea>,
+    /// The `bpf_spin_lock` it holds, and where the kernel keeps that.
+    pub(crate) spin: Option<(Ea, SpinPlace)>,
     /// How many `bpf_res_spin_lock` it holds.
     pub(crate) res_spins: u32,
     /// What called the program.
@@ -235,8 +236,8 @@ impl Cpu {
 
     /// The callback takes a `bpf_spin_lock`.
     #[inline]
-    pub(crate) fn takes_spin(&mut self, lock: Ea) {
-        self.callback.spin = Some(lock);
+    pub(crate) fn takes_spin(&mut self, lock: Ea, place: SpinPlace) {
+        self.callback.spin = Some((lock, place));
         self.callback.marks.set(Marks::ENCUMBERED, true);
     }
 
@@ -244,7 +245,9 @@ impl Cpu {
     #[inline]
     pub(crate) fn releases_spin(&mut self) {
         self.callback.spin = None;
-        self.note_plain();
+        // This is all that its marks can have to do with it.
+        self.callback.marks.set(Marks::ENCUMBERED, self.callback.res_spins > 0 || !self.outer.is_empty());
+        debug_assert!(self.has_right_marks());
     }
 
     /// The callback holds this many `bpf_res_spin_lock`s now.

@@ -9,7 +9,7 @@ mod tables;
 
 use crate::context::Tables;
 #[cfg(target_arch = "x86_64")]
-use crate::emit::{self, Emitted};
+use crate::emit::{self, Emitted, Numbers};
 use crate::error::LoadError;
 use crate::maps::{is_one_array, user_half};
 use crate::memory::LineForm;
@@ -112,7 +112,11 @@ pub struct Code {
     /// By the machine's form of cache lines.
     native: PerLines<Native>,
     #[cfg(target_arch = "x86_64")]
-    emitted: [PerLines<Emitted>; 2],
+    emitted: [PerLines<Emitted>; 3],
+    /// What a loop's next number costs the first simulation that knows it. Most have the same price, so its code has that as
+    /// a constant.
+    #[cfg(target_arch = "x86_64")]
+    usual_num_next_ps: OnceLock<u64>,
 }
 
 /// Native code, by whether lines are grouped and whether they are crowded, and by their size.
@@ -194,7 +198,9 @@ impl Code {
             tasks: tasks_map(object),
             native: untranslated(),
             #[cfg(target_arch = "x86_64")]
-            emitted: [untranslated(), untranslated()],
+            emitted: [untranslated(), untranslated(), untranslated()],
+            #[cfg(target_arch = "x86_64")]
+            usual_num_next_ps: OnceLock::new(),
         }))
     }
 
@@ -239,25 +245,37 @@ impl Code {
     }
 
     /// Each function's native code for a machine with these lines, translated on the first call: by Cranelift if
-    /// `by_cranelift` is set, or if there is nothing better for this host. `counts` says that the engine has the prices
-    /// of all functions that emitted code handles.
+    /// `by_cranelift` is set, or if there is nothing better for this host. `num_next_ps` is the price of a loop's next number
+    /// if the engine has the prices of all functions that emitted code handles.
     pub(crate) fn native(
         &self,
         lines: LineForm,
         by_cranelift: bool,
-        counts: bool,
+        num_next_ps: Option<u64>,
     ) -> Result<Tables, LoadError> {
         let size = (lines.log2 - LEAST_LINE_BYTES.trailing_zeros()) as usize;
         let grouped = usize::from(lines.grouped) + 2 * usize::from(lines.crowded);
         #[cfg(target_arch = "x86_64")]
         if !by_cranelift && emit::is_possible() {
-            let cached = &self.emitted[usize::from(counts)][grouped][size];
-            let emitted = cached.get_or_init(|| Emitted::translate(self, lines, counts));
+            let numbers = self.numbers(num_next_ps);
+            let cached = &self.emitted[numbers.index()][grouped][size];
+            let emitted = cached.get_or_init(|| Emitted::translate(self, lines, numbers));
             return emitted.as_ref().map(Emitted::tables).map_err(Clone::clone);
         }
-        let _ = (by_cranelift, counts);
+        let _ = (by_cranelift, num_next_ps);
         let native = self.native[grouped][size].get_or_init(|| Native::translate(self, lines));
         native.as_ref().map(Native::tables).map_err(Clone::clone)
+    }
+
+    /// How emitted code charges for a loop's next number at this price.
+    #[cfg(target_arch = "x86_64")]
+    fn numbers(&self, num_next_ps: Option<u64>) -> Numbers {
+        let Some(price_ps) = num_next_ps else { return Numbers::ByHost };
+        let usual_ps = *self.usual_num_next_ps.get_or_init(|| price_ps);
+        match i32::try_from(price_ps) {
+            Ok(fixed_ps) if price_ps == usual_ps => Numbers::At(fixed_ps),
+            _ => Numbers::Priced,
+        }
     }
 
     /// The address of a program's function as programs see it, for [`Engine::start_function`].

@@ -89,6 +89,9 @@ impl Emitter<'_> {
     }
 
     fn charge_number(&mut self) {
+        if let Some(price_ps) = self.target.data.number_ps() {
+            return self.asm.mem_imm(Code::Add_rm64_imm32, field(offset_of!(Context, stall_ps)), price_ps);
+        }
         self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, num_next_ps)));
         self.asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), B);
     }

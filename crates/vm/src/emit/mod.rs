@@ -67,18 +67,40 @@ pub(crate) struct Emitted {
     _buffer: Buffer,
 }
 
+/// Who charges for a loop's next number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// The host, which handles all calls.
+    ByHost,
+    /// Emitted code, at the price in the context.
+    Priced,
+    /// Emitted code, at this price.
+    At(i32),
+}
+
+impl Numbers {
+    /// Its place in [`Code`]'s table.
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::ByHost => 0,
+            Self::Priced => 1,
+            Self::At(_) => 2,
+        }
+    }
+}
+
 /// Returns whether the host supports all emitted instructions.
 pub(crate) fn is_possible() -> bool {
     std::arch::is_x86_feature_detected!("bmi1") && std::arch::is_x86_feature_detected!("bmi2")
 }
 
 impl Emitted {
-    /// Translates every function, for a machine with these lines; `counts` as for [`Code::native`].
+    /// Translates every function, for a machine with these lines.
     ///
     /// # Errors
     /// Fails if the host provides no memory for code.
-    pub(crate) fn translate(code: &Code, lines: LineForm, counts: bool) -> Result<Self, LoadError> {
-        let (asm, entries, starts) = assembled(code, lines, counts);
+    pub(crate) fn translate(code: &Code, lines: LineForm, numbers: Numbers) -> Result<Self, LoadError> {
+        let (asm, entries, starts) = assembled(code, lines, numbers);
         let buffer = Buffer::new(asm.most_bytes(), &stubs::addresses()).map_err(LoadError::NoNative)?;
         let bytes = asm.encode(buffer.code_at(), buffer.table_at());
         let address = |&label: &Label| buffer.address(bytes.offset(label));
@@ -98,11 +120,11 @@ impl Emitted {
 }
 
 /// All functions, with the entry from Rust of each, and where each begins as a callback.
-fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>, Vec<Label>) {
+fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>, Vec<Label>) {
     let mut asm = Asm::default();
     let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();
     let has_arena = code.user_half.is_some();
-    let globals = Globals { code, counts };
+    let globals = Globals { code, numbers };
     let movers = Movers::emit(&mut asm, lines, has_arena);
     let has_may_goto = code.has(|op| matches!(op, Op::MayGoto { .. }));
     let mut starts = Vec::with_capacity(inner.len());
@@ -117,7 +139,7 @@ fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>, Ve
 /// An object's global data.
 struct Globals<'a> {
     code: &'a Code,
-    counts: bool,
+    numbers: Numbers,
 }
 
 impl values::Data for Globals<'_> {
@@ -139,7 +161,14 @@ impl values::Data for Globals<'_> {
     }
 
     fn counts(&self) -> bool {
-        self.counts
+        self.numbers != Numbers::ByHost
+    }
+
+    fn number_ps(&self) -> Option<i32> {
+        match self.numbers {
+            Numbers::At(price_ps) => Some(price_ps),
+            Numbers::ByHost | Numbers::Priced => None,
+        }
     }
 
     fn tasks(&self) -> Option<u32> {

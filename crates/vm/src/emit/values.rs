@@ -50,6 +50,10 @@ pub(super) trait Data {
     fn slot_in(&self, map: u32) -> Option<(u32, u64)>;
     /// Returns whether the engine has the prices of all functions that it handles itself.
     fn counts(&self) -> bool;
+    /// The price of a loop's next number, if it is not to be read from the context.
+    fn number_ps(&self) -> Option<i32> {
+        None
+    }
     /// The map whose elements represent tasks' structures, which crowd each other out of caches on some machines.
     fn tasks(&self) -> Option<u32>;
 }

@@ -1,60 +1,66 @@
 //! `bpf_spin_lock`s that were ever taken.
 
 use crate::state::cost::lock::{LockName, LockUse, VirtualLock};
-use keel_abi::Instant;
 use keel_abi::bpf::Ea;
 use std::collections::BTreeMap;
 
 /// The number of locks that are found without a search.
 const NEAR: usize = 64;
+/// An address at which there is no lock.
+const NO_LOCK: u64 = u64::MAX;
 
 /// Each lock that was ever taken.
 #[derive(Debug)]
 pub(crate) struct SpinLocks {
     locks: Vec<VirtualLock>,
     /// By their addresses.
-    places: BTreeMap<u64, usize>,
+    places: BTreeMap<u64, SpinPlace>,
     /// Address and place of the most recently used locks, by some bits of the address.
-    near: [(u64, usize); NEAR],
+    near: [(u64, SpinPlace); NEAR],
 }
+
+/// Where a lock is. It stays there until the scheduler is loaded again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpinPlace(u32);
 
 impl Default for SpinLocks {
     fn default() -> Self {
-        Self { locks: Vec::new(), places: BTreeMap::new(), near: [(0, usize::MAX); NEAR] }
+        Self { locks: Vec::new(), places: BTreeMap::new(), near: [(NO_LOCK, SpinPlace(u32::MAX)); NEAR] }
     }
 }
 
 impl SpinLocks {
     /// The use of each lock.
     pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
-        self.places.iter().map(|(&at, &place)| (LockName::Bpf(Ea(at)), self.locks[place].uses()))
+        self.places.iter().map(|(&at, &place)| (LockName::Bpf(Ea(at)), self.locks[place.0 as usize].uses()))
     }
 
-    /// The lock at an address, a free one if it was never taken.
+    /// Where the lock at an address is, from now on: a free one if it was never taken.
     #[inline(always)]
-    pub(crate) fn at(&mut self, lock: Ea) -> &mut VirtualLock {
-        let (address, near) = self.near[near(lock)];
-        let place = if address == lock.0 && near < self.locks.len() { near } else { self.search(lock) };
-        &mut self.locks[place]
+    pub(crate) fn place(&mut self, lock: Ea) -> SpinPlace {
+        match self.near[near(lock)] {
+            (address, place) if address == lock.0 => place,
+            _ => self.search(lock),
+        }
+    }
+
+    /// The lock at a place.
+    #[inline(always)]
+    pub(crate) fn at(&mut self, SpinPlace(place): SpinPlace) -> &mut VirtualLock {
+        &mut self.locks[place as usize]
     }
 
     /// Where the lock at an address is, which is found without a search from now on.
     #[cold]
     #[inline(never)]
-    fn search(&mut self, lock: Ea) -> usize {
-        let next = self.locks.len();
+    fn search(&mut self, lock: Ea) -> SpinPlace {
+        let next = SpinPlace(self.locks.len() as u32);
         let place = *self.places.entry(lock.0).or_insert(next);
         if place == next {
             self.locks.push(VirtualLock::default());
         }
         self.near[near(lock)] = (lock.0, place);
         place
-    }
-
-    /// Releases a held lock.
-    #[inline]
-    pub(crate) fn release(&mut self, lock: Ea, at: Instant) {
-        self.at(lock).release(at);
     }
 }
 
