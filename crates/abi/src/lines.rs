@@ -436,10 +436,21 @@ impl LineUse {
 
 /// Returns a time in whole nanoseconds, rounded up. `div_ceil` takes longer, because it is right for any number.
 #[inline(always)]
-#[expect(clippy::manual_div_ceil, reason = "no time of a run is near the largest number")]
 pub const fn whole_ns(ps: u64) -> u64 {
-    (ps + 999) / 1000
+    full_ns(ps + 999)
 }
+
+/// Returns how many nanoseconds have passed in full. A division would be right for any number, and so takes longer than
+/// this product with the inverse, which is exact up to [`MOST_PS`].
+#[inline(always)]
+pub const fn full_ns(ps: u64) -> u64 {
+    debug_assert!(ps <= MOST_PS, "a step of a run takes hours");
+    const INVERSE: u128 = (1 << 64) / 1000 + 1;
+    ((ps as u128 * INVERSE) >> 64) as u64
+}
+
+/// The longest time that [`full_ns`] takes: the costs of one step are never near these 10 hours.
+pub const MOST_PS: u64 = 1 << 55;
 
 /// A line in transit, which CPUs change by atomic instructions. It moves from one CPU to the next in the order in which
 /// they request it: a CPU that requests it while it is on its way to another one waits until it has arrived there.
@@ -488,6 +499,23 @@ impl InTransit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_nanoseconds_are_those_of_a_division() {
+        let near = |ps: u64| {
+            (ps - 2..=ps + 2).all(|ps| (full_ns(ps), whole_ns(ps)) == (ps / 1000, ps.div_ceil(1000)))
+        };
+        let mut at = 2;
+        while at < MOST_PS / 3 {
+            assert!(near(at) && near(at / 1000 * 1000 + 1000), "{at}");
+            at = at * 3 / 2 + 1;
+        }
+        assert!(near(MOST_PS / 1000 * 1000 - 3000));
+        assert_eq!(
+            [0, 999, MOST_PS - 1, MOST_PS].map(full_ns),
+            [0, 999, MOST_PS - 1, MOST_PS].map(|ps| ps / 1000)
+        );
+    }
 
     #[test]
     fn who_asks_for_a_line_on_its_way_waits_until_it_has_arrived() {

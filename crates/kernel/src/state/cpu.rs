@@ -17,7 +17,7 @@ use crate::state::pauses::Pauses;
 use crate::state::rt::queue::RtQueue;
 use crate::state::rt::server::ClassServer;
 use crate::state::runqueue_lock::RqLock;
-use keel_abi::lines::Holder;
+use keel_abi::lines::{Holder, full_ns};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
 use std::collections::VecDeque;
 
@@ -146,7 +146,7 @@ impl IdleTime {
 /// look for an overflow: the most picoseconds are 213 days.
 #[inline(always)]
 pub(crate) fn after_ps(at: Instant, ps: u64) -> Instant {
-    Instant::from_ns(at.as_ns() + ps / 1000)
+    Instant::from_ns(at.as_ns() + full_ns(ps))
 }
 
 /// A CPU. The fields are in their order in memory: on a large machine a CPU that goes on has rarely its lines in the
@@ -342,8 +342,9 @@ impl Cpu {
     #[inline]
     pub(crate) fn settle_costs(&mut self) {
         if self.spent_ps >= 1000 {
-            self.clock = after_ps(self.clock, self.spent_ps);
-            self.spent_ps %= 1000;
+            let ns = full_ns(self.spent_ps);
+            self.clock = Instant::from_ns(self.clock.as_ns() + ns);
+            self.spent_ps -= ns * 1000;
         }
     }
 }
