@@ -48,20 +48,24 @@ impl Out {
 
     #[inline]
     pub(crate) fn tell(&mut self, class: Class, at: Instant, cpu: CpuId, what: What) {
-        if self.wants.has(class) {
-            if self.events.len() == self.events.capacity() {
-                self.make_room();
-            }
-            self.events.push(Event { at, cpu, what });
+        if !self.wants.has(class) {
+            return;
         }
+        if self.events.len() == self.events.capacity() {
+            return self.push_more(Event { at, cpu, what });
+        }
+        // Made for each of the two apart, so that this one is made where it is to be.
+        self.events.push(Event { at, cpu, what });
     }
 
     /// Hardly ever needed. It is a function of its own so that the compiler knows that, and puts what leads here apart
-    /// from the code of the many places that emit events.
+    /// from the code of the many places that emit events; and it is the last thing they do, so that they keep nothing
+    /// for afterwards.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self) {
+    fn push_more(&mut self, event: Event) {
         self.events.reserve(BATCH);
+        self.events.push(event);
     }
 
     pub(crate) fn emit_meta(&mut self, at: Instant, meta: Meta) {
