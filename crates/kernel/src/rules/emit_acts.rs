@@ -19,18 +19,22 @@ impl Kernel {
     }
 
     /// Emits that a task wakes another; a timer or interrupt doesn't count as a task.
-    ///
-    /// Wakeups without work between them belong to one step: the task leaves the kernel only after the last of them. So
-    /// the first wakeup of a step always follows work, even if that took no time.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn emit_wakes(&mut self, c: CpuId, waker: TaskId, wakee: TaskId, flags: u64) {
         if !waker.is_idle() && flags & wake::FORK == 0 {
-            let Own { user, kernel_ps, has_stepped, .. } = self.tasks[waker].own;
-            if has_stepped && user == Span::ZERO && kernel_ps == 0 {
-                self.tell(Class::ACTS, c, What::Worked { task: waker, user, kernel_ps });
-            }
-            self.emit_act(c, waker, Act::Wakes { wakee, sync: flags & wake::SYNC != 0 });
+            self.emit_wakes_of_task(c, waker, wakee, flags);
         }
+    }
+
+    /// Wakeups without work between them belong to one step: the task leaves the kernel only after the last of them. So
+    /// the first wakeup of a step always follows work, even if that took no time.
+    #[inline(never)]
+    fn emit_wakes_of_task(&mut self, c: CpuId, waker: TaskId, wakee: TaskId, flags: u64) {
+        let Own { user, kernel_ps, has_stepped, .. } = self.tasks[waker].own;
+        if has_stepped && user == Span::ZERO && kernel_ps == 0 {
+            self.tell(Class::ACTS, c, What::Worked { task: waker, user, kernel_ps });
+        }
+        self.emit_act(c, waker, Act::Wakes { wakee, sync: flags & wake::SYNC != 0 });
     }
 
     /// Emits that a task asks for a change to itself. The task has done no more since its last work than what the change
