@@ -143,7 +143,7 @@ impl Kernel {
     }
 
     /// `p->scx.flags`.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn mirror_flags<W: World>(&self, world: &mut W, task: TaskId) {
         self.tasks[task].mirror_flags(world);
     }
@@ -214,8 +214,8 @@ impl Task {
         world.put(self.ea.offset(field::SCX_SELECTED_CPU), &answer.to_le_bytes());
     }
 
-    /// `p->scx.flags`.
-    #[inline]
+    /// `p->scx.flags`. Inlined where a task blocks.
+    #[inline(always)]
     pub(crate) fn mirror_flags<W: World>(&self, world: &mut W) {
         mirror_queued(world, self.ea, self.queued);
     }
