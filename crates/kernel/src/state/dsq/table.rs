@@ -104,11 +104,13 @@ impl DsqTable {
     /// The scheduler's queue with this id; never a built-in one.
     #[inline]
     pub fn find(&self, id: DsqId) -> Option<DsqHandle> {
-        let handle = if id.0 < DIRECT_IDS {
-            self.direct.get(id.0 as usize).copied().unwrap_or(NOWHERE)
-        } else {
-            self.hashed.get(id.0)
-        };
+        self.find_small(id).or_else(|| self.find_large(id))
+    }
+
+    /// Like `find` for an id that is not looked up by index.
+    #[inline(never)]
+    fn find_large(&self, id: DsqId) -> Option<DsqHandle> {
+        let handle = if id.0 < DIRECT_IDS { NOWHERE } else { self.hashed.get(id.0) };
         (handle != NOWHERE).then_some(DsqHandle(handle))
     }
 
