@@ -183,16 +183,17 @@ impl Row {
     /// It changes its state at `at`, throttled or not.
     #[inline(always)]
     pub(super) fn turns(&mut self, at: Instant, state: State) {
-        if self.throttled {
-            return self.turns_throttled(at, state);
-        }
         self.state = state;
+        if self.throttled {
+            self.throttles(at);
+        }
     }
 
+    /// Its new state begins at `at` while it is throttled.
     #[cold]
     #[inline(never)]
-    fn turns_throttled(&mut self, at: Instant, state: State) {
-        self.state = state.throttled(at, true);
+    fn throttles(&mut self, at: Instant) {
+        self.state = self.state.throttled(at, true);
     }
 
     /// Adds time on `cpu`, one of `cpus`.
