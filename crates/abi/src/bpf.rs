@@ -199,12 +199,24 @@ pub trait World: 'static {
         self.touch_ps(at, 4, cpu, true)
     }
 
+    /// Like `touch_lock_ps` where that is usual. Otherwise does nothing and returns `None`. Must not panic.
+    #[inline(always)]
+    fn touch_lock_at_once(&mut self, _at: Ea, _cpu: CpuId) -> Option<u64> {
+        None
+    }
+
     /// Returns the map that a map pointer in a register refers to.
     fn map_at(&self, handle: Ea) -> Option<MapId>;
     /// Returns how the map was declared.
     fn map_info(&self, map: MapId) -> MapInfo;
     /// Returns the value's address. In a per-CPU map this is the value of `cpu`.
     fn map_lookup(&mut self, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea>;
+    /// Like `map_lookup` for the map that a map pointer refers to, where that takes no search; the address is null if there
+    /// is no value. Otherwise returns `None`. Must not panic.
+    #[inline(always)]
+    fn map_lookup_at_once(&self, _handle: Ea, _key: Ea, _cpu: CpuId) -> Option<Ea> {
+        None
+    }
     /// `bpf_map_update_elem` with its flags `BPF_ANY`, `BPF_NOEXIST` and `BPF_EXIST`.
     fn map_update(&mut self, map: MapId, key: Ea, value: Ea, flags: u64, cpu: CpuId) -> Result<(), Errno>;
     /// `bpf_map_delete_elem`.
@@ -391,6 +403,32 @@ pub enum AtOnce {
     Refused,
 }
 
+/// A helper that programs call so often that an engine may have an entry of its own for it ([`Host::call_frequent`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frequent {
+    /// `bpf_map_lookup_elem()`.
+    MapLookup,
+    /// `bpf_spin_lock()`.
+    SpinLock,
+    /// `bpf_spin_unlock()`.
+    SpinUnlock,
+}
+
+impl Frequent {
+    /// All of them, in their order.
+    pub const ALL: [Self; 3] = [Self::MapLookup, Self::SpinLock, Self::SpinUnlock];
+
+    /// The helper with this number, if it is one of them.
+    pub const fn helper(number: i32) -> Option<Self> {
+        match number {
+            1 => Some(Self::MapLookup),
+            93 => Some(Self::SpinLock),
+            94 => Some(Self::SpinUnlock),
+            _ => None,
+        }
+    }
+}
+
 /// The kernel's side of a program's calls.
 pub trait Host<W: World> {
     /// Executes helper or kfunc `func`.
@@ -400,6 +438,14 @@ pub trait Host<W: World> {
     /// that another [`Host::call`] would not do, and returns `None`: the engine then makes the call by that.
     #[inline(always)]
     fn call_at_once(&mut self, _site: CallSite<'_, W>, _func: FuncId, _args: &[u64; 5]) -> Option<Reply> {
+        None
+    }
+
+    /// Executes a call of `which` with these first arguments that was not suspended before, if it is a usual one.
+    /// Otherwise does nothing that [`Host::call`] would not do, and returns `None`: the engine then makes the call by
+    /// that. Must not panic.
+    #[inline(always)]
+    fn call_frequent(&mut self, _site: CallSite<'_, W>, _which: Frequent, _args: [u64; 2]) -> Option<u64> {
         None
     }
 

@@ -5,14 +5,16 @@
 #![allow(unsafe_code)]
 
 use crate::code::op::FRAME_BYTES;
-use crate::context::Context;
+use crate::context::{Context, HostCall};
 use crate::fiber::Signal;
 use crate::interp;
 use crate::known::HOST_SERVES;
 use crate::memory::VmWorld;
 use crate::stacks::{FRAME_SCRATCH, Slot};
 use keel_abi::Instant;
-use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, FuncId, Host, MapId, MapKey, Meter, Reply, World};
+use keel_abi::bpf::{
+    CallSite, Ea, Errno, FaultKind, Frequent, FuncId, Host, MapId, MapKey, Meter, Reply, World,
+};
 use keel_abi::clocks::Clocks;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -67,6 +69,38 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
         match ask::<H, false>(context, &args) {
             Some(value) => value,
             None => host_later(context, &args),
+        }
+    }
+}
+
+/// What native code calls instead of [`host_call`] to call such a function.
+pub(crate) fn frequent<H: Host<VmWorld>>(which: Frequent) -> HostCall {
+    match which {
+        Frequent::MapLookup => host_call_of::<H, { Frequent::MapLookup as usize }>,
+        Frequent::SpinLock => host_call_of::<H, { Frequent::SpinLock as usize }>,
+        Frequent::SpinUnlock => host_call_of::<H, { Frequent::SpinUnlock as usize }>,
+    }
+}
+
+/// As [`host_call`], where the call is one of [`Frequent::ALL`]: it has this place there.
+///
+/// # Safety
+/// As for [`host_call`].
+unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize>(
+    context: *mut Context,
+    r1: u64,
+    r2: u64,
+    r3: u64,
+    r4: u64,
+    r5: u64,
+) -> u64 {
+    // SAFETY: as above, and as for `called`. The host doesn't panic.
+    unsafe {
+        debug_assert!((*context).insns <= 0, "the caller has looked at the fuel");
+        let (host, site, _) = called::<H>(context, false);
+        match host.call_frequent(site, Frequent::ALL[WHICH], [r1, r2]) {
+            Some(value) => value,
+            None => host_call::<H>(context, r1, r2, r3, r4, r5),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::fiber::{self, Link, Signal};
 use crate::known::Known;
 use crate::memory::{BASE, Limits, RawCrowd, RawMoves, VmWorld};
 use crate::profile::{Profile, Tally};
-use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Meter, Usage};
+use keel_abi::bpf::{Ea, Fault, FaultKind, Frequent, FuncId, Meter, Usage};
 use keel_abi::clocks::Clocks;
 use keel_abi::{CpuId, Instant};
 use std::any::Any;
@@ -138,6 +138,9 @@ pub(crate) struct Context {
     pub(crate) first_addresses: [u64; FIRST_ADDRESSES],
     /// Where the words of the lines at these addresses would be, if they are in the region.
     pub(crate) first_words: [*const u64; FIRST_ADDRESSES],
+
+    /// As `host_call`, for calls of the functions in [`Frequent::ALL`].
+    pub(crate) frequent_calls: [Option<HostCall>; Frequent::ALL.len()],
 
     // Only the engine uses the rest.
     pub(crate) checked: bool,

@@ -17,7 +17,7 @@ use crate::seat::{RunsAt, Seat, put_args, rewind, seats, sit_down};
 use crate::stacks::Stacks;
 use keel_abi::CpuId;
 use keel_abi::bpf::{
-    AtOnce, CallPlace, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage,
+    AtOnce, CallPlace, Engine, Entry, Fault, FaultKind, Frequent, FuncId, Host, MapId, Progress, Usage,
 };
 use keel_object::model::Object;
 use std::ptr;
@@ -303,6 +303,7 @@ impl Vm {
             stack_floor: 0,
             loops_left: 0,
             host_call: None,
+            frequent_calls: [None; Frequent::ALL.len()],
             frame: 0,
             site: 0,
             cpu: CpuId(0),
@@ -664,6 +665,7 @@ unsafe fn set_calls<H: Host<VmWorld>>(context: *mut Context) {
     // SAFETY: as above.
     unsafe {
         (*context).host_call = Some(calls::host_call::<H>);
+        (*context).frequent_calls = Frequent::ALL.map(|which| Some(calls::frequent::<H>(which)));
         (*context).host_again = Some(calls::host_again::<H>);
         (*context).host_turn = Some(calls::host_turn::<H>);
         (*context).host_clock = Some(calls::host_clock::<H>);

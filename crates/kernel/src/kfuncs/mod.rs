@@ -11,6 +11,7 @@ pub(crate) mod cpu;
 pub(crate) mod cpumask;
 pub(crate) mod dynptr;
 mod events;
+mod frequent;
 pub(crate) mod idle_masks;
 pub(crate) mod iter;
 pub(crate) mod maps;
@@ -37,7 +38,7 @@ use crate::state::event::Source;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
 use crate::state::scx::cids::NOWHERE;
-use keel_abi::bpf::{CallSite, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
+use keel_abi::bpf::{CallSite, Ea, FaultKind, Frequent, FuncId, Host, Meter, Reply, Usage, World};
 use keel_abi::clocks::Clocks;
 use keel_abi::order::{NO_CALL, Order, Point, Step};
 use keel_abi::{CpuId, Instant, Span};
@@ -152,6 +153,16 @@ impl<W: World> Host<W> for Kernel {
             self.blame_call();
         }
         Some(self.reply(served))
+    }
+
+    #[inline(always)]
+    fn call_frequent(&mut self, site: CallSite<'_, W>, which: Frequent, args: [u64; 2]) -> Option<u64> {
+        let args = args.map(Ea);
+        match which {
+            Frequent::MapLookup => self.look_up_at_once(site, args),
+            Frequent::SpinLock => self.spin_lock_at_once(site, args[0]),
+            Frequent::SpinUnlock => self.spin_unlock_at_once(site, args[0]),
+        }
     }
 
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {

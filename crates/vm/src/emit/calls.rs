@@ -35,7 +35,11 @@ impl Emitter<'_> {
     /// A call of the host. The fuel has been checked.
     pub(super) fn call_host(&mut self, site: u32) {
         self.set_site(site);
-        self.asm.mem(Code::Call_rm64, field(offset_of!(Context, host_call)));
+        let entry = match self.target.data.frequent(site) {
+            Some(which) => offset_of!(Context, frequent_calls) + 8 * which as usize,
+            None => offset_of!(Context, host_call),
+        };
+        self.asm.mem(Code::Call_rm64, field(entry));
         self.reload_context();
     }
 

@@ -51,13 +51,14 @@ mod values;
 mod zeros;
 
 use crate::code::op::Op;
-use crate::code::{Address, Code};
+use crate::code::{Address, Code, Needed};
 use crate::context::{FIRST_ADDRESSES, NativeFn, StartFn, Tables};
 use crate::error::LoadError;
 use crate::memory::LineForm;
 use asm::{Asm, Label};
 use buffer::Buffer;
 use function::{Emitter, Target};
+use keel_abi::bpf::Frequent;
 use moves::Movers;
 
 /// An object's native code.
@@ -162,6 +163,14 @@ impl values::Data for Globals<'_> {
 
     fn counts(&self) -> bool {
         self.numbers != Numbers::ByHost
+    }
+
+    fn frequent(&self, site: u32) -> Option<Frequent> {
+        let import = self.code.sites.get(site as usize)?.import;
+        match self.code.imports.get(import as usize)?.0 {
+            Needed::Helper(number) => Frequent::helper(number),
+            Needed::Kfunc(_) => None,
+        }
     }
 
     fn number_ps(&self) -> Option<i32> {

@@ -6,6 +6,7 @@
 
 use crate::code::op::{Alu, Atomic, Callee, Cond, FRAME_BYTES, Op, Operand};
 use crate::stacks::ARGS_BYTES;
+use keel_abi::bpf::Frequent;
 
 /// Larger steps are not distinguished: no machine has longer lines.
 const MOST_STEP: u64 = 64;
@@ -50,6 +51,10 @@ pub(super) trait Data {
     fn slot_in(&self, map: u32) -> Option<(u32, u64)>;
     /// Returns whether the engine has the prices of all functions that it handles itself.
     fn counts(&self) -> bool;
+    /// Which function is called at a site, if it is one of those.
+    fn frequent(&self, _site: u32) -> Option<Frequent> {
+        None
+    }
     /// The price of a loop's next number, if it is not to be read from the context.
     fn number_ps(&self) -> Option<i32> {
         None

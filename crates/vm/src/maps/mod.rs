@@ -239,6 +239,16 @@ impl Maps {
         }
     }
 
+    /// Like `lookup` for the map with this handle, if it is an array and the key is where programs usually have it; the
+    /// address is null if there is no such element.
+    #[inline(always)]
+    pub(crate) fn lookup_in_array(&self, region: &Region, handle: Ea, key: Ea, cpu: CpuId) -> Option<Ea> {
+        match self.body(self.at(handle)?)? {
+            Body::Array(array) => Some(array.value(region.plain_u32(key)?, cpu).unwrap_or_default()),
+            _ => None,
+        }
+    }
+
     /// Like `lookup` for a map whose elements have no fixed places.
     #[inline(never)]
     fn lookup_by_search(&mut self, region: &mut Region, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea> {

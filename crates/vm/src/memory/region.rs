@@ -347,6 +347,26 @@ impl Region {
         }
     }
 
+    /// Like `touch_word_ps` where that is usual: the CPU holds the line, or it comes from its last writer. Otherwise does
+    /// nothing.
+    #[inline(always)]
+    pub(super) fn touch_word_at_once(&mut self, at: Ea, cpu: CpuId) -> Option<u64> {
+        const BYTES: u64 = 4;
+        if !at.0.is_multiple_of(BYTES) || !self.plain.holds(at, BYTES) {
+            return None;
+        }
+        let line = self.line_at(at.0.wrapping_sub(BASE));
+        // SAFETY: as in `hold_line_ps`.
+        let sharers = unsafe { *self.sharers.start().as_ptr().cast::<u64>().add(line as usize) };
+        if sharers == self.transfers.key(cpu).alone {
+            return Some(0);
+        }
+        match self.watch.is_none() && self.crowded.is_none() {
+            true => self.move_from_writer_ps(line, cpu, true),
+            false => None,
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn touch_anywhere_ps(&mut self, at: Ea, len: u64, cpu: CpuId) -> u64 {

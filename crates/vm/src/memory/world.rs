@@ -257,6 +257,16 @@ impl World for VmWorld {
         self.region.touch_word_ps(at, cpu)
     }
 
+    #[inline(always)]
+    fn touch_lock_at_once(&mut self, at: Ea, cpu: CpuId) -> Option<u64> {
+        self.region.touch_word_at_once(at, cpu)
+    }
+
+    #[inline(always)]
+    fn map_lookup_at_once(&self, handle: Ea, key: Ea, cpu: CpuId) -> Option<Ea> {
+        self.maps.lookup_in_array(&self.region, handle, key, cpu)
+    }
+
     #[inline]
     fn map_at(&self, handle: Ea) -> Option<MapId> {
         self.maps.at(handle)

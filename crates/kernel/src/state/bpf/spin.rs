@@ -44,6 +44,19 @@ impl SpinLocks {
         }
     }
 
+    /// As `place`, if that is found without a search.
+    #[inline(always)]
+    pub(crate) fn near_place(&self, lock: Ea) -> Option<SpinPlace> {
+        let (address, place) = self.near[near(lock)];
+        (address == lock.0).then_some(place)
+    }
+
+    /// The lock at a place, which there is.
+    #[inline(always)]
+    pub(crate) fn get(&mut self, SpinPlace(place): SpinPlace) -> Option<&mut VirtualLock> {
+        self.locks.get_mut(place as usize)
+    }
+
     /// The lock at a place.
     #[inline(always)]
     pub(crate) fn at(&mut self, SpinPlace(place): SpinPlace) -> &mut VirtualLock {

@@ -123,11 +123,17 @@ impl VirtualLock {
         self.free_at <= now && self.pending.is_empty()
     }
 
+    /// Like `is_free` for a lock that may be held.
+    #[inline(always)]
+    pub(crate) fn is_free_for_anyone(&self, now: Instant) -> bool {
+        self.free_at <= now && self.holder.is_none() && self.pending.is_empty()
+    }
+
     /// Takes the lock for `cpu`, which asks at `now`, if it can have it at once, with nothing left of an earlier line;
     /// returns whether it can. It has the lock from `since` on.
     #[inline(always)]
     pub(crate) fn takes_free(&mut self, now: Instant, cpu: CpuId, since: Instant) -> bool {
-        let is_free = self.free_at <= now && self.holder.is_none() && self.pending.is_empty();
+        let is_free = self.is_free_for_anyone(now);
         if is_free {
             self.holder = Some(cpu);
             self.since = since;
@@ -224,7 +230,15 @@ impl VirtualLock {
     /// Releases the lock at `at`. Panics unless it is held.
     #[inline]
     pub fn release(&mut self, at: Instant) {
-        assert!(self.holder.take().is_some(), "only a held lock is given back");
+        assert!(self.holder.is_some(), "only a held lock is given back");
+        self.releases(at);
+    }
+
+    /// Like `release` for a lock that is certainly held.
+    #[inline(always)]
+    pub(crate) fn releases(&mut self, at: Instant) {
+        debug_assert!(self.holder.is_some(), "only a held lock is given back");
+        self.holder = None;
         self.uses.held.accumulate(at.since(self.since));
         self.free_at = self.free_at.max(at);
     }

@@ -18,6 +18,17 @@ impl Region {
         self.slice_anywhere(at, len)
     }
 
+    /// The number of four bytes, if they are plain.
+    #[inline(always)]
+    pub(crate) fn plain_u32(&self, at: Ea) -> Option<u32> {
+        if !self.plain.holds(at, 4) {
+            return None;
+        }
+        // SAFETY: as in `slice`.
+        let bytes = unsafe { self.slice_at(at.0.wrapping_sub(BASE), 4) };
+        bytes.try_into().ok().map(u32::from_le_bytes)
+    }
+
     /// Like `slice` for bytes that need not be plain.
     fn slice_anywhere(&self, at: Ea, len: u64) -> Option<&[u8]> {
         let off = self.inside(at, len)?;
