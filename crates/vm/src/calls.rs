@@ -82,7 +82,7 @@ pub(crate) fn frequent<H: Host<VmWorld>>(which: Frequent) -> HostCall {
     }
 }
 
-/// As [`host_call`], where the call is one of [`Frequent::ALL`]: it has this place there.
+/// As [`host_call`], for calls of the helper at index `WHICH` of [`Frequent::ALL`].
 ///
 /// # Safety
 /// As for [`host_call`].

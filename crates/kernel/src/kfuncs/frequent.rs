@@ -50,7 +50,7 @@ impl Kernel {
         }
         let line_ps = site.world.touch_lock_at_once(lock, site.cpu)?;
         let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
-        taken.takes_free(at, site.cpu, at + Span::from_ns(took_ns));
+        taken.takes(site.cpu, at + Span::from_ns(took_ns));
         cpu.takes_spin(lock, place);
         self.now = self.now.max(asked);
         self.pays_at_once(site.number, price_ps + took_ns * 1000);
@@ -101,4 +101,23 @@ impl Kernel {
 #[inline(always)]
 fn holds_spin(callback: &Callback) -> bool {
     callback.is_usual() && callback.spin.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::bpf::functions::helper;
+    use keel_abi::bpf::Frequent;
+
+    fn check(number: i32, (which, f): (Frequent, F)) {
+        assert_eq!(Frequent::helper(number), Some(which));
+        assert_eq!(helper(number).map(|id| id.0), Some(f as u32), "{which:?}");
+    }
+
+    #[test]
+    fn frequent_helpers_have_the_numbers_of_the_kernels_table() {
+        check(1, (Frequent::MapLookup, F::MapLookup));
+        check(93, (Frequent::SpinLock, F::SpinLock));
+        check(94, (Frequent::SpinUnlock, F::SpinUnlock));
+    }
 }

@@ -143,7 +143,7 @@ impl IdleTime {
 }
 
 /// When a clock that shows `at` has moved on by this much, in whole nanoseconds. Unlike an addition of a span it need not
-/// look for an overflow: the most picoseconds are 213 days.
+/// look for an overflow: no step takes as long as [`full_ns`] can convert.
 #[inline(always)]
 pub(crate) fn after_ps(at: Instant, ps: u64) -> Instant {
     Instant::from_ns(at.as_ns() + full_ns(ps))

@@ -54,7 +54,7 @@ impl Out {
         if self.events.len() == self.events.capacity() {
             return self.push_more(Event { at, cpu, what });
         }
-        // Made for each of the two apart, so that this one is made where it is to be.
+        // Each branch builds the event itself, so that this one is written straight into the buffer.
         self.events.push(Event { at, cpu, what });
     }
 

@@ -38,9 +38,9 @@ impl SpinLocks {
     /// Where the lock at an address is, from now on: a free one if it was never taken.
     #[inline(always)]
     pub(crate) fn place(&mut self, lock: Ea) -> SpinPlace {
-        match self.near[near(lock)] {
-            (address, place) if address == lock.0 => place,
-            _ => self.search(lock),
+        match self.near_place(lock) {
+            Some(place) => place,
+            None => self.search(lock),
         }
     }
 
@@ -51,7 +51,7 @@ impl SpinLocks {
         (address == lock.0).then_some(place)
     }
 
-    /// The lock at a place, which there is.
+    /// Like `at`, but does not panic.
     #[inline(always)]
     pub(crate) fn get(&mut self, SpinPlace(place): SpinPlace) -> Option<&mut VirtualLock> {
         self.locks.get_mut(place as usize)

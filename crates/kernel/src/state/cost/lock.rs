@@ -135,11 +135,17 @@ impl VirtualLock {
     pub(crate) fn takes_free(&mut self, now: Instant, cpu: CpuId, since: Instant) -> bool {
         let is_free = self.is_free_for_anyone(now);
         if is_free {
-            self.holder = Some(cpu);
-            self.since = since;
-            self.uses.taken += 1;
+            self.takes(cpu, since);
         }
         is_free
+    }
+
+    /// Takes the lock for `cpu`, which has it from `since` on. It is free for anyone.
+    #[inline(always)]
+    pub(crate) fn takes(&mut self, cpu: CpuId, since: Instant) {
+        self.holder = Some(cpu);
+        self.since = since;
+        self.uses.taken += 1;
     }
 
     /// Takes a free lock ([`VirtualLock::is_free`]), has it from `since` on, and releases it at `at`.
