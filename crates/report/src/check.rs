@@ -1,15 +1,15 @@
 //! Shows the judgement of a trace, as text and as `keel check --json` prints it. docs/reference/recording.md describes
 //! the fields.
 
+use crate::cells::{left, lines_of, plain_table, right};
 use crate::findings;
 use crate::gate;
 use crate::headline::WastedWhere;
 use crate::partial::Partial;
 use crate::run::{FindingReport, RunReport, SpreadReport, SumsReport, TaskReport};
 use crate::style::{Paint, Style};
-use crate::table::{NO_DELAY, lines_of, plain_table};
+use crate::table::NO_DELAY;
 use crate::verdict::{first, painted};
-use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
 use keel_abi::numbers::{core_seconds, count, counted, percent};
 use keel_check::escape_all;
@@ -262,7 +262,6 @@ fn by_name(run: &RunReport) -> Vec<NameSums> {
 
 fn names(report: &CheckReport, style: Style) -> String {
     let mut table = plain_table(style);
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let title = match report.names.len() > NAMES {
         true => format!("name ({NAMES} of {})", report.names.len()),
         false => "name".to_owned(),
@@ -272,7 +271,7 @@ fn names(report: &CheckReport, style: Style) -> String {
         cells.into_iter().enumerate().filter(move |&(nth, _)| fits(nth)).map(|(_, cell)| cell)
     };
     let heads = COLUMNS.map(|(head, _)| head.to_owned());
-    table.set_header([Cell::new(title)].into_iter().chain(chosen(heads).map(right)));
+    table.set_header([left(title)].into_iter().chain(chosen(heads).map(right)));
     // As for `busy_share`: a recording may lack some CPUs.
     let machine_ns = (report.online_ns as f64).max(1.0);
     for name in report.names.iter().take(NAMES) {
@@ -289,7 +288,7 @@ fn names(report: &CheckReport, style: Style) -> String {
             delay(|spread| spread.p50),
             delay(|spread| spread.p99),
         ];
-        table.add_row([Cell::new(escape_all(&name.name))].into_iter().chain(chosen(cells).map(right)));
+        table.add_row([left(escape_all(&name.name))].into_iter().chain(chosen(cells).map(right)));
     }
     lines_of(&table)
 }

@@ -8,11 +8,10 @@
 //! If all runs have the same figures, whatever their seeds, then nothing in them depends on the seed. The table says so
 //! and shows no spread of 0.
 
+use crate::cells::{LONGEST_WORD, left, lines_of, plain_table, right};
 use crate::run::RunReport;
 use crate::style::{Paint, Style};
-use crate::table::{LONGEST_WORD, lines_of, plain_table};
 use crate::verdict::painted;
-use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
 use keel_abi::numbers::{count, figures, with_spread};
 use keel_check::escape_all;
@@ -155,20 +154,20 @@ fn part(first: &Group<'_>, others: &[Group<'_>], style: Style) -> String {
     let head = |group: &Group<'_>| {
         let count = group.runs.len();
         let runs = if count > 1 { format!(" ({count} runs)") } else { String::new() };
-        Cell::new(broken(escape_all(group.name())) + &runs).set_alignment(CellAlignment::Right)
+        right(broken(escape_all(group.name())) + &runs)
     };
     let than = broken(escape_all(first.name()));
-    let heads = others.iter().flat_map(|group| [head(group), cell(format!("x {than}"))]);
-    table.set_header([Cell::new(""), head(first)].into_iter().chain(heads));
+    let heads = others.iter().flat_map(|group| [head(group), right(format!("x {than}"))]);
+    table.set_header([left(""), head(first)].into_iter().chain(heads));
     for (name, unit, figure) in FIGURES {
         let base = first.values(figure);
-        let mut row = vec![Cell::new(name), cell(shown(unit, &base))];
+        let mut row = vec![left(name), right(shown(unit, &base))];
         for group in others {
             let ratio = match first.alike && group.alike {
                 true => ratio(&group.values(figure), &base),
                 false => ratio(&group.each(figure), &first.each(figure)),
             };
-            row.extend([shown(unit, &group.values(figure)), ratio].map(cell));
+            row.extend([shown(unit, &group.values(figure)), ratio].map(right));
         }
         table.add_row(row);
     }
@@ -176,14 +175,10 @@ fn part(first: &Group<'_>, others: &[Group<'_>], style: Style) -> String {
         0 => "none".to_owned(),
         n => format!("{n} of {}", group.runs.len()),
     };
-    let mut last = vec![Cell::new("failed runs"), cell(failed(first))];
-    last.extend(others.iter().flat_map(|group| [cell(failed(group)), Cell::new("")]));
+    let mut last = vec![left("failed runs"), right(failed(first))];
+    last.extend(others.iter().flat_map(|group| [right(failed(group)), left("")]));
     table.add_row(last);
     lines_of(&table)
-}
-
-fn cell(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
 /// Returns the mean, and half the distance from the lowest to the highest value.

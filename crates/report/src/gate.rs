@@ -1,9 +1,8 @@
 //! Shows whether a run passed, as text: each budget and each figure with its allowed and its actual value, and a final
 //! sentence.
 
+use crate::cells::{left, lines_of, plain_table, right};
 use crate::style::{Paint, Style};
-use crate::table::{lines_of, plain_table};
-use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
 use keel_abi::numbers::figures;
 use keel_check::escape_all;
@@ -18,14 +17,14 @@ const SINGLE: &str = "These are single runs with one seed, so a change of the sc
 pub fn budgets(ruling: &Ruling, style: Style) -> String {
     let mut table = plain_table(style);
     let heads = ["budget", "allowed", "found", ""];
-    table.set_header(heads.map(Cell::new));
+    table.set_header(heads.map(left));
     for budget in &ruling.budgets {
         let verdict = match budget.held {
             _ if is_left_out(budget) => "not counted",
             true => "held",
             false => "EXCEEDED",
         };
-        table.add_row([budget.kind, &budget.allowed, &budget.found, verdict].map(Cell::new));
+        table.add_row([budget.kind, &budget.allowed, &budget.found, verdict].map(left));
     }
     format!("\n{}\n\n{}\n", lines_of(&table), strict_sentence(ruling, style))
 }
@@ -85,9 +84,8 @@ pub fn line(scheduler: &str, rulings: &[(u64, &Ruling)], style: Style) -> String
 /// those that regressed.
 pub fn regression(found: &Regression, style: Style) -> String {
     let mut table = plain_table(style);
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-    let heads = ["baseline", "now", "change", "limit", "noise"].map(str::to_owned).map(right);
-    table.set_header([Cell::new("figure")].into_iter().chain(heads).chain([Cell::new("")]));
+    let heads = ["baseline", "now", "change", "limit", "noise"].map(right);
+    table.set_header([left("figure")].into_iter().chain(heads).chain([left("")]));
     for row in found.figures.iter().filter(|row| is_shown(row)) {
         let per = row.per.map_or_else(String::new, |per| format!(" per {per}"));
         let noise = if row.noise > 0.0 { in_unit(row, row.noise) } else { "-".to_owned() };
@@ -99,8 +97,8 @@ pub fn regression(found: &Regression, style: Style) -> String {
             Change::Improved => "improved",
             Change::Same => "same",
         };
-        let figure = [Cell::new(format!("{}{per}", row.figure))];
-        table.add_row(figure.into_iter().chain(cells).chain([Cell::new(verdict)]));
+        let figure = [left(format!("{}{per}", row.figure))];
+        table.add_row(figure.into_iter().chain(cells).chain([left(verdict)]));
     }
     let single = if found.is_single() { SINGLE } else { "" };
     format!("\n{}\n\n{single}{}\n", lines_of(&table), baseline_sentence(found, style))

@@ -38,6 +38,7 @@
 //!
 //! Shared parts:
 //!
+//! - `cells`: tables whose lines don't end within a number
 //! - [`policy`]: a decision that a scheduler reports, as a sentence
 //! - [`queues`]: names for a scheduler's own DSQs
 //! - [`style`]: how text is shown
@@ -72,6 +73,7 @@ pub mod waits;
 pub mod watch;
 
 mod caveat;
+mod cells;
 mod findings;
 
 pub use check::CheckReport;

@@ -1,8 +1,7 @@
 //! Shows how much each machine constant affects each experiment, as a table and as JSON.
 
+use crate::cells::{left, lines_of, plain_table, right};
 use crate::style::{Paint, Style};
-use crate::table::{lines_of, plain_table};
-use comfy_table::{Cell, CellAlignment};
 use keel_abi::numbers::figures;
 use keel_check::escape_all;
 use serde::Serialize;
@@ -82,16 +81,15 @@ pub(crate) fn counted(experiments: &[SensitivityReport]) -> String {
 
 /// Returns the constants that change each experiment, largest change first, and a sentence.
 pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = plain_table(style);
-    let heads = ["band", "as it is", "halved", "", "doubled", ""].map(|head| right(head.to_owned()));
-    table.set_header([Cell::new("experiment"), Cell::new("constant")].into_iter().chain(heads));
+    let heads = ["band", "as it is", "halved", "", "doubled", ""].map(right);
+    table.set_header([left("experiment"), left("constant")].into_iter().chain(heads));
     let mut any = false;
     for experiment in experiments {
         for constant in experiment.moving() {
             let mut row = vec![
-                Cell::new(escape_all(&experiment.id)),
-                Cell::new(&constant.name),
+                left(escape_all(&experiment.id)),
+                left(&constant.name),
                 right(format!("{} to {}", figures(experiment.band.0), figures(experiment.band.1))),
                 right(experiment.base.map_or("-".to_owned(), figures)),
             ];

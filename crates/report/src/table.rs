@@ -1,11 +1,11 @@
 //! Writes a run as text: the figures, the tasks with the most CPU time, the findings, and the verdict.
 
+use crate::cells::{left, lines_of, plain_table, right};
 use crate::findings;
 use crate::gate;
 use crate::run::{NameReport, RunReport, TaskReport};
 use crate::style::{Paint, Style};
 use crate::verdict::{first, painted};
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use keel_abi::Span;
 use keel_abi::numbers::{core_seconds, count, counted, figures, percent};
 use keel_check::escape_all;
@@ -42,54 +42,6 @@ pub fn run(run: &RunReport, style: Style) -> String {
     text + &run.baseline.as_ref().map_or_else(String::new, |found| gate::regression(found, style))
 }
 
-/// Returns an empty table in keel's style.
-pub(crate) fn plain_table(style: Style) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(style.width);
-    table
-}
-
-/// Words longer than this may be broken: they are names, not figures.
-pub(crate) const LONGEST_WORD: usize = 20;
-
-/// Returns a table's lines without trailing blanks. No figure is broken, because half a number is a wrong number, so a
-/// table may be wider than the terminal.
-pub(crate) fn lines_of(table: &Table) -> String {
-    let mut table = table.clone();
-    table.discover_columns();
-    let columns = 0..table.column_iter().count();
-    let words: Vec<Vec<String>> = columns.map(|nth| words(&table, nth)).collect();
-    let text = trimmed(&table);
-    let mut figures = text.split_whitespace().filter(|word| is_figure(word));
-    if figures.all(|figure| words.iter().flatten().any(|word| word == figure)) {
-        return text;
-    }
-    for (column, words) in table.column_iter_mut().zip(&words) {
-        let longest = words.iter().map(|word| word.chars().count()).max().unwrap_or(0).min(LONGEST_WORD);
-        let width = (longest as u16).saturating_add(column.padding_width());
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
-    }
-    trimmed(&table)
-}
-
-fn trimmed(table: &Table) -> String {
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the words in a column of a table.
-fn words(table: &Table, nth: usize) -> Vec<String> {
-    let texts = table.column_cells_with_header_iter(nth).flatten().map(Cell::content);
-    texts.flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
-}
-
-/// Returns whether the word is a number, possibly followed by punctuation.
-fn is_figure(word: &str) -> bool {
-    let may_follow = |c: char| c.is_ascii_digit() || ".,;%)".contains(c);
-    word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(may_follow)
-}
-
 fn heading(run: &RunReport, style: Style) -> String {
     let [scheduler, workload, machine] = [&run.scheduler, &run.workload, &run.machine].map(|s| escape_all(s));
     let noise = if run.noise == "none" { String::new() } else { format!(", {} noise", run.noise) };
@@ -112,11 +64,7 @@ fn figures_of(run: &RunReport, style: Style) -> String {
         n => format!("{} a second", figures(n as f64 / seconds)),
     };
     let mut row = |name: &str, value: String, note: String| {
-        table.add_row(vec![
-            Cell::new(name),
-            Cell::new(value).set_alignment(CellAlignment::Right),
-            Cell::new(note),
-        ]);
+        table.add_row(vec![left(name), right(value), left(note)]);
     };
     let unit = escape_all(if run.throughput_unit.is_empty() { "units" } else { &run.throughput_unit });
     row(
@@ -188,14 +136,13 @@ fn names(run: &RunReport, style: Style) -> String {
     worst.sort_by_key(|name| std::cmp::Reverse(name.wakeup_delay_ns.p99));
     worst.truncate(NAMES);
     let mut table = plain_table(style);
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-    let heads = ["tasks", "woken", "median", "99 %", "longest"].map(str::to_owned).map(right);
-    table.set_header([Cell::new("wakeup to running")].into_iter().chain(heads));
+    let heads = ["tasks", "woken", "median", "99 %", "longest"].map(right);
+    table.set_header([left("wakeup to running")].into_iter().chain(heads));
     for name in worst {
         let delay = name.wakeup_delay_ns;
         let spans = [delay.p50, delay.p99, delay.max].map(|ns| delayed(name.woken, ns));
         let cells = [count(name.tasks), count(name.woken)].into_iter().chain(spans).map(right);
-        table.add_row([Cell::new(keel_check::escape(&name.name))].into_iter().chain(cells));
+        table.add_row([left(keel_check::escape(&name.name))].into_iter().chain(cells));
     }
     lines_of(&table)
 }
@@ -213,15 +160,14 @@ fn tasks(run: &RunReport, style: Style) -> String {
     most.truncate(TASKS);
     let all = run.tasks.len() as u64 + run.tasks_left_out;
     let mut table = plain_table(style);
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let title = match all as usize > most.len() {
         true => format!("task ({} of {})", most.len(), count(all)),
         false => "task".to_owned(),
     };
     let heads = ["pid", "on CPU", "waited", "switches", "migrations", "preemptions", "CPUs"];
     let shown = if style.width < WIDE { 4 } else { heads.len() };
-    let heads = heads.map(str::to_owned).map(right).into_iter().take(shown);
-    table.set_header([Cell::new(title)].into_iter().chain(heads));
+    let heads = heads.map(right).into_iter().take(shown);
+    table.set_header([left(title)].into_iter().chain(heads));
     for task in most {
         let cells = [
             task.pid.to_string(),
@@ -233,7 +179,7 @@ fn tasks(run: &RunReport, style: Style) -> String {
             task.cpus.len().to_string(),
         ];
         let cells = cells.map(right).into_iter().take(shown);
-        table.add_row([Cell::new(keel_check::escape(&task.name))].into_iter().chain(cells));
+        table.add_row([left(keel_check::escape(&task.name))].into_iter().chain(cells));
     }
     lines_of(&table)
 }

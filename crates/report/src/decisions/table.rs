@@ -2,10 +2,10 @@
 
 use super::sweep::{CallbackReport, SweepReport};
 use super::{Axis, DecisionsReport};
+use crate::cells::{left, lines_of, plain_table, right};
 use crate::run::SpreadReport;
 use crate::style::{Paint, Style};
-use crate::table::{lines_of, plain_table};
-use comfy_table::{Cell, CellAlignment, Table};
+use comfy_table::Table;
 use keel_abi::Span;
 use keel_abi::numbers;
 use keel_check::escape_all;
@@ -36,13 +36,13 @@ pub fn table(schedulers: &[DecisionsReport], style: Style) -> String {
 fn one(name: &str, head: &str, axis: Axis, sweep: &SweepReport, style: Style) -> Table {
     let heads = [head, "calls", "insns", "time", "99 %", "longest", "mean", "exponent"];
     let mut table = plain_table(style);
-    table.set_header([Cell::new(name)].into_iter().chain(heads.map(|head| right(head.to_owned()))));
+    table.set_header([left(name)].into_iter().chain(heads.map(right)));
     for callback in &sweep.callbacks {
         rows(&mut table, axis, callback);
     }
     for (at, size) in sweep.together.sizes.iter().enumerate() {
         let first = at == 0;
-        let mut row = vec![Cell::new(if first { "together" } else { "" })];
+        let mut row = vec![left(if first { "together" } else { "" })];
         row.push(right(numbers::count(u64::from(size.size.along(axis)))));
         row.extend((0..5).map(|_| right(String::new())));
         row.push(right(Span::from_ns(size.mean_ns).to_string()));
@@ -55,7 +55,7 @@ fn one(name: &str, head: &str, axis: Axis, sweep: &SweepReport, style: Style) ->
 fn rows(table: &mut Table, axis: Axis, callback: &CallbackReport) {
     for (at, size) in callback.sizes.iter().enumerate() {
         let first = at == 0;
-        let mut row = vec![Cell::new(if first { &callback.callback } else { "" })];
+        let mut row = vec![left(if first { &callback.callback } else { "" })];
         row.push(right(numbers::count(u64::from(size.size.along(axis)))));
         row.push(right(numbers::count(size.calls)));
         row.push(right(numbers::count(size.instructions.p50)));
@@ -64,10 +64,6 @@ fn rows(table: &mut Table, axis: Axis, callback: &CallbackReport) {
         row.push(right(shown(callback.exponent.filter(|_| first))));
         table.add_row(row);
     }
-}
-
-fn right(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
 /// Formats an exponent with two decimals. Zero is printed as 0.00, not as -0.00.

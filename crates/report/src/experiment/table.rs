@@ -1,9 +1,9 @@
 //! Writes experiments as a table: one line per claim, and one sentence at the end.
 
 use super::{ClaimReport, ExperimentReport, TrendReport};
+use crate::cells::{left, lines_of, plain_table, right};
 use crate::style::{Paint, Style};
-use crate::table::{lines_of, plain_table};
-use comfy_table::{Cell, CellAlignment};
+use comfy_table::Cell;
 use keel_abi::numbers::figures;
 use keel_check::Measure;
 use keel_check::escape_all;
@@ -24,9 +24,9 @@ pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
     let mut table = plain_table(style);
     let heads = ["published", "ours", "A/A", "runs", "mechanism off"];
     let heads = heads.into_iter().filter(|head| with_runs || *head != "runs");
-    let heads = heads.map(|head| right(head.to_owned()));
-    let last = ["", "why"].into_iter().take(if wide { 2 } else { 1 }).map(Cell::new);
-    table.set_header([Cell::new("experiment")].into_iter().chain(heads).chain(last));
+    let heads = heads.map(right);
+    let last = ["", "why"].into_iter().take(if wide { 2 } else { 1 }).map(left);
+    table.set_header([left("experiment")].into_iter().chain(heads).chain(last));
     for experiment in experiments {
         for (at, claim) in experiment.claims.iter().enumerate() {
             let name = match at {
@@ -115,17 +115,13 @@ fn row(name: String, claim: &ClaimReport, runs: Option<usize>, wide: bool) -> Ve
         Some([low, high]) => format!("{} .. {}", figures(low), figures(high)),
         None => "-".to_owned(),
     };
-    let mut row = vec![Cell::new(name), shown(Some(claim.published)), shown(claim.ours), right(spread)];
+    let mut row = vec![left(name), shown(Some(claim.published)), shown(claim.ours), right(spread)];
     row.extend(runs.map(|runs| right(runs.to_string())));
-    row.extend([shown(claim.off), Cell::new(claim.verdict.replace('_', " "))]);
+    row.extend([shown(claim.off), left(claim.verdict.replace('_', " "))]);
     if wide {
-        row.push(Cell::new(escape_all(&claim.why)));
+        row.push(left(escape_all(&claim.why)));
     }
     row
-}
-
-fn right(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
 /// Returns one sentence: how many experiments of how many are reproduced.

@@ -1,9 +1,8 @@
 //! Writes the matrix as text: values compared with the best, then wasted core time, then why cells are empty.
 
 use super::{CellReport, MatrixReport, RowReport};
+use crate::cells::{left, lines_of, plain_table, right};
 use crate::style::{Paint, Style};
-use crate::table::{lines_of, plain_table};
-use comfy_table::{Cell, CellAlignment};
 use keel_abi::numbers::{figures, short};
 use keel_check::escape_all;
 use std::fmt::Write;
@@ -46,16 +45,15 @@ fn lines(
     name: impl Fn(&RowReport) -> String,
     shown: fn(&CellReport) -> String,
 ) -> String {
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = plain_table(style);
     let heads = matrix.schedulers.iter().map(|name| right(escape_all(name)));
-    table.set_header([Cell::new("experiment")].into_iter().chain(heads));
+    table.set_header([left("experiment")].into_iter().chain(heads));
     for row in &matrix.rows {
         let cells: Vec<String> = match row.real_time {
             true => vec!["-".to_owned(); matrix.schedulers.len()],
             false => row.cells.iter().map(shown).collect(),
         };
-        table.add_row([Cell::new(name(row))].into_iter().chain(cells.into_iter().map(right)));
+        table.add_row([left(name(row))].into_iter().chain(cells.into_iter().map(right)));
     }
     lines_of(&table)
 }
