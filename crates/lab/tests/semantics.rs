@@ -57,6 +57,8 @@ mod iteration;
 mod keep_last;
 #[path = "semantics/kicks.rs"]
 mod kicks;
+#[path = "semantics/locks.rs"]
+mod locks;
 #[path = "semantics/migration.rs"]
 mod migration;
 #[path = "semantics/outside.rs"]

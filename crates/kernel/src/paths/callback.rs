@@ -159,7 +159,7 @@ impl<E: Engine> Sim<E> {
         let callback = &mut self.k.this_cpu().callback;
         callback.reply = None;
         let place = callback.place;
-        self.k.end_callback(0, usage);
+        self.k.end_stopped_callback(usage);
         // Its last call may have been made after the moment at which it failed: time does not go back.
         let now = self.k.now;
         let cpu = self.k.this_cpu();

@@ -58,7 +58,7 @@ impl Kernel {
         debug_assert!(cpu.has_right_marks());
         cpu.returned = value;
         if !cpu.callback.is_plain() {
-            return self.end_rarely(usage);
+            return self.end_rarely(usage, true);
         }
         cpu.rest();
         let took = cpu.end_callback(usage, insn_ps);
@@ -69,9 +69,20 @@ impl Kernel {
         }
     }
 
-    /// The end of a callback that is not a plain one.
+    /// The callback was stopped. That it still holds locks is no fault of its own, and would hide why it was stopped.
+    #[cold]
+    pub(crate) fn end_stopped_callback(&mut self, usage: Usage) {
+        let cpu = &mut *self.cpus.this_cpu;
+        if cpu.callback.is_plain() {
+            return self.end_callback(0, usage);
+        }
+        cpu.returned = 0;
+        self.end_rarely(usage, false);
+    }
+
+    /// The end of a callback that is not a plain one. If it `returns`, it must hold no locks.
     #[inline(never)]
-    fn end_rarely(&mut self, usage: Usage) {
+    fn end_rarely(&mut self, usage: Usage, returns: bool) {
         let c = self.cpus.this_id();
         if self.clocks.is_some() {
             self.callback_ends(c);
@@ -90,9 +101,13 @@ impl Kernel {
         }
         self.count_callback(usage, took);
         if let Some((lock, place)) = spin {
-            self.still_locked(c, op, (lock, place));
+            self.release_spin(c, (lock, place));
+            if returns {
+                let op = op.name();
+                self.error(c, format!("bpf_spin_lock at {:#x} is still held when ops.{op} returns", lock.0));
+            }
         }
-        if res_spins > 0 {
+        if returns && res_spins > 0 {
             let op = op.name();
             self.error(c, format!("{res_spins} bpf_res_spin_lock still held when ops.{op} returns"));
         }
@@ -116,12 +131,10 @@ impl Kernel {
     }
 
     #[cold]
-    fn still_locked(&mut self, c: CpuId, op: Op, (lock, place): (Ea, SpinPlace)) {
+    fn release_spin(&mut self, c: CpuId, (lock, place): (Ea, SpinPlace)) {
         let at = self.moment();
         self.spins.at(place).release(at);
         self.sync_released(c, Sync::Spin(lock.0));
-        let op = op.name();
-        self.error(c, format!("bpf_spin_lock at {:#x} is still held when ops.{op} returns", lock.0));
     }
 
     /// A program was stopped: the scheduler fails.
