@@ -226,7 +226,10 @@ static void begin(struct running *r, struct bpf_object *object, int all)
 	r->seen = look(object);
 }
 
-/* Writes more than the ring of 4096 bytes holds, so it waits for room. Every other record is discarded. */
+/*
+ * Writes more than the ring of 4096 bytes holds, so it waits for space. Every other record is discarded.
+ * libbpf asks again and again while it waits, so it waits for 10 ms at most.
+ */
 static void tell(struct running *r)
 {
 	unsigned long long *record;
@@ -235,8 +238,8 @@ static void tell(struct running *r)
 	r->before = r->records;
 	for (i = 0; i < 20; i++) {
 		len = 8 * (3 + (r->records * 7 + i) % 100);
-		record = user_ring_buffer__reserve_blocking(r->asked, len, 1000);
-		/* When the scheduler is gone, nobody makes room. */
+		record = user_ring_buffer__reserve_blocking(r->asked, len, 10);
+		/* When the scheduler is gone, nobody makes space. */
 		if (!record)
 			return;
 		if (i % 2) {
@@ -256,6 +259,11 @@ static int go_on(struct running *r, const char *how)
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	while (!r->seen->exit_kind && (!stop || !strcmp(how, "hang"))) {
+		/* Nobody drains the ring any more, so it would only be asked again and again. */
+		if (stop) {
+			sleep(1);
+			continue;
+		}
 		ring_buffer__poll(r->ring, 100);
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (now.tv_sec > begin.tv_sec) {

@@ -161,8 +161,15 @@ pub struct Program {
     pub(crate) name: String,
 }
 
+/// The folder in which the program's user is, for relative paths in its arguments. Only the program's model has it: the
+/// host's process stays in the root folder.
+fn current_folder() -> String {
+    let folder = std::env::current_dir().ok().and_then(|folder| folder.into_os_string().into_string().ok());
+    folder.unwrap_or_else(|| "/".to_owned())
+}
+
 impl Program {
-    /// Starts a program for a machine. It has done nothing yet.
+    /// Starts a program for a machine, in the current folder. It has done nothing yet.
     ///
     /// # Errors
     /// The host cannot start or trace it.
@@ -185,7 +192,7 @@ impl Program {
             waiting: BTreeMap::new(),
             fds: Fds::default(),
             tree,
-            folder: "/".into(),
+            folder: current_folder(),
             bpf,
             now_ns: 0,
             since_ns: 0,
