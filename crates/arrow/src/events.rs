@@ -155,14 +155,14 @@ fn row(what: &What) -> Row {
         What::Switch { prev, why, next } => {
             Row { other: Some(*next), detail: Some(why_name(*why)), ..about("switch", prev) }
         }
-        What::Wakeup { task, target, waker } => {
+        What::Wakeup { task, target, waker } | What::Woken { task, target, waker, .. } => {
             Row { other: Some(*waker), to: Some(target.0), ..about("wakeup", task) }
         }
         What::Fork { child, target, parent } => {
             Row { other: Some(*parent), to: Some(target.0), ..about("fork", child) }
         }
         What::Exit { task } => about("exit", task),
-        What::Migrate { task, from, to } => {
+        What::Migrate { task, from, to } | What::Pulled { task, from, to } => {
             Row { from: Some(from.0), to: Some(to.0), ..about("migrate", task) }
         }
         What::Placed { task, prev, chosen, by, idle } => Row {

@@ -170,11 +170,15 @@ impl Conduct {
                 self.switches(at, cpu, slots, why);
             }
             What::Wakeup { target, waker, .. } => {
-                return self.wakes(at, cpu, Act::Woken, slots, target, waker);
+                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, None);
+            }
+            What::Woken { target, waker, prev, by, .. } => {
+                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, Some((by, prev)));
             }
             What::Fork { target, parent, .. } => {
-                return self.wakes(at, cpu, Act::Forked, slots, target, parent);
+                return self.wakes(at, cpu, (Act::Forked, parent), slots, target, None);
             }
+            What::Pulled { from, to, .. } => self.pulled(at, cpu, slots.near_task(), from, to),
             What::LockWait { lock, waited } => self.locks.contended(at, cpu, lock, waited),
             What::Online { target, up } => self.online(at, target, up),
             What::Reserved { target, on } => {
@@ -309,20 +313,27 @@ impl Conduct {
         }
     }
 
+    /// A task is woken or created; `placed` if the same event says who chose its CPU, and where it was before.
     #[inline(always)]
     fn wakes(
         &mut self,
         at: Instant,
         by: CpuId,
-        act: Act,
+        (act, waker): (Act, TaskId),
         slots: Slots,
         to: CpuId,
-        waker: TaskId,
+        placed: Option<(Chooser, CpuId)>,
     ) -> Option<Awake> {
         let slot = slots.near_task();
         let (task, mut machine) = self.scene.find(slot)?;
         if task.state != State::Asleep {
+            if placed.is_some() {
+                self.dispatched(at, by, slot, to);
+            }
             return None;
+        }
+        if let Some((chooser, prev)) = placed {
+            task.origin.chosen(chooser, prev);
         }
         let special = task.is_special();
         task.origin.wakes(act, at, by, to, waker);
@@ -370,6 +381,30 @@ impl Conduct {
         if urgent {
             self.realtime.moved(&mut self.scene, at, slot);
         }
+    }
+
+    /// A task moves to another runqueue, and into that CPU's local queue: [`Conduct::migrate`] and [`Conduct::enters`].
+    #[inline(always)]
+    pub(crate) fn pulled(&mut self, at: Instant, by: CpuId, slot: u32, from: CpuId, to: CpuId) {
+        let Some((row, mut machine)) = self.scene.find(slot) else { return };
+        let rq = row.rq;
+        if row.state != State::Waiting || row.is_urgent() || rq == to || machine.cpus.get(rq).is_held(at) {
+            return self.pulled_otherwise(at, by, slot, from, to);
+        }
+        row.turns(at);
+        row.origin.pulled(at, by, from, to);
+        let there = machine.cpus.get(to);
+        (row.beside, row.rq) = (there.runs, to);
+        there.enters(at, slot);
+        machine.shifts(row.heft, rq, to);
+        machine.cpus.get(rq).leaves();
+    }
+
+    /// Like `pulled` for a task that does not wait, a real-time task, and one in the queue of a CPU that is held.
+    #[inline(never)]
+    fn pulled_otherwise(&mut self, at: Instant, by: CpuId, slot: u32, from: CpuId, to: CpuId) {
+        self.migrate(at, by, slot, from, to);
+        self.enters(at, by, slot, |_| Queue::of(to));
     }
 
     #[inline(always)]

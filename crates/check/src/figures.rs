@@ -292,7 +292,7 @@ impl Figures {
     pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) {
         match what {
             What::Switch { prev, why, next } => self.switch(at, cpu, (prev, why, next), slots),
-            What::Wakeup { task, .. } => {
+            What::Wakeup { task, .. } | What::Woken { task, .. } => {
                 self.sums.wakeups += 1;
                 self.runnable(at, task, slots);
             }

@@ -122,6 +122,8 @@ impl Judge {
             What::Queued { .. } => self.pass(event),
             What::Held { .. } => self.pass(event),
             What::Migrate { .. } => self.pass(event),
+            What::Woken { .. } => self.pass(event),
+            What::Pulled { .. } => self.pass(event),
             What::Count { .. } => self.pass(event),
             What::LockWait { .. } => self.pass(event),
             What::Fork { .. }
@@ -179,7 +181,8 @@ impl Judge {
 
 impl Sink for Judge {
     fn wants(&self) -> Class {
-        self.figures.wants().with(Waste::wants()).with(self.conduct.wants()).with(self.decisions.wants())
+        let all = self.figures.wants().with(Waste::wants()).with(self.conduct.wants());
+        all.with(self.decisions.wants()).in_brief()
     }
 
     fn events(&mut self, events: &[Event]) {

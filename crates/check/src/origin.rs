@@ -204,6 +204,19 @@ impl Origin {
         self.entered = true;
     }
 
+    /// It is moved from one runqueue to another and enters that CPU's queue: [`Origin::migrates`] and
+    /// [`Origin::enters`].
+    #[inline(always)]
+    pub(crate) fn pulled(&mut self, at: Instant, by: CpuId, from: CpuId, to: CpuId) {
+        if self.here.queue.cpu().is_some() {
+            self.migrates(at, by, from, to);
+            return self.enters(at, by, to, Queue::of(to));
+        }
+        // The scheduler had it: that it comes into the queue counts, not that it moves.
+        self.dispatched(at, by, from, to);
+        self.taken = false;
+    }
+
     /// The scheduler dispatches it to a CPU; it was on the runqueue of `rq`.
     #[inline(always)]
     pub(crate) fn dispatched(&mut self, at: Instant, by: CpuId, rq: CpuId, to: CpuId) {

@@ -55,6 +55,10 @@ impl Queue {
     /// The queue with this id.
     #[inline]
     pub(crate) fn from_dsq(id: DsqId, rq: CpuId) -> Self {
+        // Only queues that schedulers create don't have the highest bit.
+        if id.0 >> 63 == 0 {
+            return Self(id);
+        }
         match local_cpu(id) {
             Some(cpu) => Self::of(cpu),
             None if id == dsq::LOCAL || id == dsq::BYPASS => Self::of(rq),

@@ -384,6 +384,8 @@ impl Slots {
             | What::Exit { task }
             | What::Migrate { task, .. }
             | What::Placed { task, .. }
+            | What::Woken { task, .. }
+            | What::Pulled { task, .. }
             | What::Queued { task, .. }
             | What::Held { task }
             | What::Unqueued { task, .. }

@@ -17,6 +17,8 @@ const MOST_DECISIONS: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Out {
     wants: Class,
+    /// Wakeups and moves are wanted in brief.
+    is_brief: bool,
     events: Vec<Event>,
     /// Each meta with the number of events before it.
     metas: Vec<(usize, Instant, Meta)>,
@@ -30,7 +32,8 @@ impl Out {
     pub(crate) fn new(wants: Class) -> Self {
         let room = if wants == Class::NONE { 0 } else { BATCH * 2 };
         let keeps_units = if wants.has(Class::COUNTS) { 0 } else { MANY_UNITS };
-        Self { wants, events: Vec::with_capacity(room), metas: Vec::new(), limit: BATCH, keeps_units }
+        let is_brief = wants.has(Class::BRIEF.with(Class::DECISIONS).with(Class::PLACES)) && !wants.has(Class::CORE);
+        Self { wants, is_brief, events: Vec::with_capacity(room), metas: Vec::new(), limit: BATCH, keeps_units }
     }
 
     /// Returns whether these units of a task that leaves its CPU are to be emitted. The others come when it exits or the
@@ -44,6 +47,12 @@ impl Out {
     #[inline]
     pub(crate) fn wants(&self, class: Class) -> bool {
         self.wants.has(class)
+    }
+
+    /// Returns whether a task's placement comes with its wakeup, and its insert into a CPU's queue with its move there.
+    #[inline]
+    pub(crate) fn is_brief(&self) -> bool {
+        self.is_brief
     }
 
     #[inline]

@@ -110,8 +110,8 @@ impl Record<'_> {
                 self.task(next);
                 (kind::SWITCH + index_in(&WHYS, &why)) | same
             }
-            What::Wakeup { task, target, waker } => self.three(kind::WAKEUP, task, target, waker),
-            What::Migrate { task, from, to } => {
+            What::Wakeup { task, target, waker } | What::Woken { task, target, waker, .. } => self.three(kind::WAKEUP, task, target, waker),
+            What::Migrate { task, from, to } | What::Pulled { task, from, to } => {
                 self.task(task);
                 self.target(from);
                 self.target(to);
