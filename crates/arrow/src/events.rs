@@ -180,6 +180,7 @@ fn row(what: &What) -> Row {
             Row { detail: Some(op.name()), value: Some(took.as_ns()), ..about("callback", task) }
         }
         What::LockWait { lock, waited } => lock_row(*lock, waited.as_ns()),
+        What::LockWaits { waited } => Row { value: Some(waited.as_ns()), ..of("lock_wait") },
         What::Online { target, up } => Row { to: Some(target.0), ..on("online", up) },
         What::Count { task, units } => Row { value: Some(u64::from(*units)), ..about("count", task) },
         What::Bypass { on: begins } => on("bypass", begins),

@@ -86,9 +86,10 @@ impl Conduct {
     /// Keeps the `keep` longest findings of each kind.
     pub fn new(limits: Limits, keep: usize) -> Self {
         let found = || Found::new(keep);
+        let least = limits.delay.unwrap_or(DELAY).min(BOUND);
         Self {
-            scene: Scene::default(),
-            least: limits.delay.unwrap_or(DELAY).min(BOUND),
+            scene: Scene::of_waits_beyond(least),
+            least,
             starvation: Starvation { found: found() },
             delays: LongDelays { found: found(), limit: limits.delay },
             bouncing: Bouncing { found: found() },
@@ -172,8 +173,9 @@ impl Conduct {
             What::Wakeup { target, waker, .. } => {
                 return self.wakes(at, cpu, (Act::Woken, waker), slots, target, None);
             }
-            What::Woken { target, waker, prev, by, .. } => {
-                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, Some((by, prev)));
+            What::Woken { target, waker, prev, by, inserted, .. } => {
+                let placed = Some((by, prev, inserted));
+                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, placed);
             }
             What::Fork { target, parent, .. } => {
                 return self.wakes(at, cpu, (Act::Forked, parent), slots, target, None);
@@ -313,7 +315,8 @@ impl Conduct {
         }
     }
 
-    /// A task is woken or created; `placed` if the same event says who chose its CPU, and where it was before.
+    /// A task is woken or created; `placed` if the same event says who chose its CPU, where it was before, and whether it
+    /// enters that CPU's queue at once.
     #[inline(always)]
     fn wakes(
         &mut self,
@@ -322,7 +325,7 @@ impl Conduct {
         (act, waker): (Act, TaskId),
         slots: Slots,
         to: CpuId,
-        placed: Option<(Chooser, CpuId)>,
+        placed: Option<(Chooser, CpuId, bool)>,
     ) -> Option<Awake> {
         let slot = slots.near_task();
         let (task, mut machine) = self.scene.find(slot)?;
@@ -332,11 +335,15 @@ impl Conduct {
             }
             return None;
         }
-        if let Some((chooser, prev)) = placed {
+        if let Some((chooser, prev, _)) = placed {
             task.origin.chosen(chooser, prev);
         }
         let special = task.is_special();
         task.origin.wakes(act, at, by, to, waker);
+        if let Some((.., inserted)) = placed {
+            // The queue is the one where it is by its wakeup.
+            task.origin.has_entered(inserted);
+        }
         task.woken = Some(Woken { by: task.origin.here.act().map(|act| (act, waker)), to });
         machine.begins(task, at, slot, to);
         let woken = Awake { slot, waits: task.state == State::Waiting, rq: to };

@@ -311,7 +311,7 @@ impl Figures {
                 self.sums.costs.callback += took;
                 self.sums.costs.instructions += u64::from(insns);
             }
-            What::LockWait { waited, .. } => self.sums.costs.lock_wait += waited,
+            What::LockWait { waited, .. } | What::LockWaits { waited } => self.sums.costs.lock_wait += waited,
             What::Online { target, up } => self.online(at, target, up),
             What::Throttled { task, on, .. } => self.throttled(at, task, on),
             _ => {}

@@ -172,6 +172,12 @@ impl Origin {
         (self.next, self.entered, self.taken) = (None, false, false);
     }
 
+    /// It has entered a queue since it woke, or has not.
+    #[inline(always)]
+    pub(crate) fn has_entered(&mut self, entered: bool) {
+        self.entered = entered;
+    }
+
     /// It starts running. If that is not where the last decision put it, the stream does not show how it came there.
     #[inline(always)]
     pub(crate) fn runs(&mut self, cpu: CpuId) {

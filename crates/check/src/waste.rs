@@ -138,8 +138,15 @@ pub(crate) fn follow<O: Observer>(
         return conduct.pulled(at, cpu, slots.near_task(), from, to);
     }
     waste.event(conduct.scene(), at, cpu, what, slots);
-    if let Some(woken) = conduct.event(at, cpu, what, slots) {
+    let woken = conduct.event(at, cpu, what, slots);
+    if let Some(woken) = woken {
         waste.woken(conduct.scene(), at, woken, what);
+    }
+    if let What::Woken { target, inserted: true, .. } = what {
+        waste.pending(conduct.scene(), at, target);
+        if woken.is_none() {
+            conduct.enters(at, cpu, slots.near_task(), |_| Queue::of(target));
+        }
     }
 }
 
@@ -263,7 +270,9 @@ impl<O: Observer> Waste<O> {
     #[inline(always)]
     fn woken(&mut self, scene: &mut Scene, at: Instant, woken: Awake, what: What) {
         match what {
-            What::Wakeup { waker, .. } | What::Woken { waker, .. } => self.wake(scene, woken, Act::Woken, waker),
+            What::Wakeup { waker, .. } | What::Woken { waker, .. } => {
+                self.wake(scene, woken, Act::Woken, waker)
+            }
             What::Fork { parent, .. } => self.wake(scene, woken, Act::Forked, parent),
             _ => return,
         }

@@ -133,6 +133,8 @@ pub enum What {
         prev: CpuId,
         /// Who chose the CPU.
         by: Chooser,
+        /// It is inserted into that CPU's local DSQ at once, which is no event of its own then.
+        inserted: bool,
     },
     /// [`What::Migrate`] and [`What::Queued`] in one, for a task that comes into its new CPU's local DSQ and for those who
     /// want moves in brief ([`Class::BRIEF`]).
@@ -190,6 +192,12 @@ pub enum What {
         /// The lock.
         lock: Lock,
         /// How long.
+        waited: Span,
+    },
+    /// CPUs have waited for locks for less than [`SHORT_LOCK_WAIT`] each, for those who want core events in brief
+    /// ([`Class::BRIEF`]).
+    LockWaits {
+        /// How long in all, since the last event of this kind.
         waited: Span,
     },
     /// A CPU goes on- or offline.
@@ -319,7 +327,7 @@ impl What {
             Self::Placed { .. } | Self::Kick { .. } => Class::DECISIONS,
             Self::Queued { .. } | Self::Unqueued { .. } | Self::Held { .. } => Class::PLACES,
             Self::Callback { .. } => Class::COSTS,
-            Self::LockWait { .. } | Self::Awaits { .. } => Class::LOCKS,
+            Self::LockWait { .. } | Self::LockWaits { .. } | Self::Awaits { .. } => Class::LOCKS,
             Self::Count { .. } => Class::UNITS,
             Self::Worked { .. } | Self::Acts { .. } => Class::ACTS,
             Self::Waited { .. } | Self::Piped { .. } => Class::CALLS,
@@ -375,6 +383,9 @@ pub enum Timer {
     /// (`TIMER_DEFERRABLE`).
     Deferrable,
 }
+
+/// Shorter waits for locks may be summed in one event ([`Class::BRIEF`]).
+pub const SHORT_LOCK_WAIT: Span = Span::from_us(100);
 
 /// A lock, for [`What::LockWait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -544,7 +555,7 @@ impl Class {
     /// needs.
     pub const CORE: Self = Self(1 | 2048);
     /// Like [`Class::CORE`], but a task's placement and its wakeup may be one event, and so may its move to a CPU and its
-    /// insert into the queue there. A sink that also wants [`Class::DECISIONS`] and [`Class::PLACES`] may ask for that; it
+    /// insert into the queue there; and short waits for locks are only summed. A sink that also wants [`Class::DECISIONS`] and [`Class::PLACES`] may ask for that; it
     /// gets it unless another sink wants the core events apart.
     pub const BRIEF: Self = Self(1);
     /// Placed, kick.

@@ -72,7 +72,6 @@ impl Row {
         let act = here.act()?;
         self.waker.filter(|_| matches!(act, Act::Woken | Act::Forked))
     }
-
 }
 
 /// A part of a witness's wait. Most episodes are transients, and nobody asks about their parts; so this is only what

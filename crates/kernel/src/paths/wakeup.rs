@@ -248,7 +248,7 @@ impl<E: Engine> Sim<E> {
             self.k.counters.wakeups += 1;
             let what = match told_later {
                 None => What::Wakeup { task, target, waker },
-                Some((by, prev)) => What::Woken { task, target, waker, prev, by },
+                Some((by, prev)) => What::Woken { task, target, waker, prev, by, inserted: false },
             };
             self.k.tell(Class::BRIEF, c, what);
         }

@@ -123,6 +123,7 @@ impl State {
             | What::Kick { .. }
             | What::Callback { .. }
             | What::LockWait { .. }
+            | What::LockWaits { .. }
             | What::Count { .. }
             | What::Bypass { .. }
             | What::Worked { .. }

@@ -58,6 +58,7 @@ impl<'a> Dense<'a> {
             | What::Worked { task, .. } => *task = self.number(*task),
             What::Kick { .. }
             | What::LockWait { .. }
+            | What::LockWaits { .. }
             | What::Online { .. }
             | What::Bypass { .. }
             | What::Reserved { .. }

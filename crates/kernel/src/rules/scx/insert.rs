@@ -28,7 +28,7 @@ impl Kernel {
         }
         let task_ps = self.lines.write_task_ps(task, self.cpus.holder());
         let queued = self.link_local(c, rq, (task, task_ps), is_at_head(enq_flags));
-        self.tell(Class::PLACES, c, queued);
+        self.out.tell_inserted(self.now, c, (task, rq), queued);
         self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
