@@ -68,9 +68,14 @@ impl<O: Observer> Waste<O> {
     /// Adds the episode on `cpu` that ends; `left` of it is not transient.
     fn wastes(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, left: Span) {
         let row = self.cpus.get(cpu);
-        leave((&mut self.tasks, scene), &self.tally, at, row);
-        let Some(open) = &mut row.open else { return };
+        let Some(open) = &row.open else { return };
         let (start, length) = (open.start, at.since(open.start));
+        let keeps = self.longest.takes(length, start);
+        if let Some(slot) = ends_part((&mut self.tasks, scene), &self.tally, at, row)
+            && keeps
+        {
+            remember((&mut self.tasks, scene), at, row, slot);
+        }
         self.wasted += left;
         self.episodes += 1;
         self.observer.wasted(cpu, start, at);
@@ -83,7 +88,7 @@ impl<O: Observer> Waste<O> {
             let note = part.note(self.tally.topology.as_ref());
             self.tally.add_part(&note);
         }
-        if self.longest.takes(length, start) {
+        if keeps && let Some(open) = &mut row.open {
             self.longest.keep(Past { cpu, start, length, seen: open.take_seen() });
         }
         row.ends();
@@ -133,15 +138,34 @@ fn condense(of: (&mut Rows, &mut Scene), tally: &Tally, row: &mut Cpu) {
 
 /// The current witness leaves; it is remembered if it stayed longest.
 fn leave((tasks, scene): (&mut Rows, &mut Scene), tally: &Tally, at: Instant, row: &mut Cpu) {
-    let Some(open) = &row.open else { return };
-    let Some(slot) = open.witness() else { return };
+    if let Some(slot) = ends_part((&mut *tasks, &mut *scene), tally, at, row) {
+        remember((tasks, scene), at, row, slot);
+    }
+}
+
+/// The last part of the current witness's wait ends. Returns its slot.
+#[inline(always)]
+fn ends_part(
+    (tasks, scene): (&mut Rows, &mut Scene),
+    tally: &Tally,
+    at: Instant,
+    row: &mut Cpu,
+) -> Option<u32> {
+    let open = row.open.as_ref()?;
+    let slot = open.witness()?;
     if !open.has_part_begun(at) {
         if row.parts.len() == MOST_PARTS {
             condense((&mut *tasks, &mut *scene), tally, row);
         }
         row.part(at, &scene.tasks.at(slot).origin.here);
     }
-    name_parts((&mut *tasks, &mut *scene), row);
+    name_parts((tasks, scene), row);
+    Some(slot)
+}
+
+/// The witness in `slot` leaves. What was longest is remembered.
+#[inline(never)]
+fn remember((tasks, scene): (&mut Rows, &mut Scene), at: Instant, row: &mut Cpu, slot: u32) {
     let Some(open) = &mut row.open else { return };
     let Some(Left { first, longest: earlier, met }) = open.leaves(at) else { return };
     let Some((part, here)) = longest(earlier, &row.parts[first..]) else { return };

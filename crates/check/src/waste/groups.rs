@@ -213,6 +213,7 @@ impl Counted {
     }
 
     /// Adds a task. Returns whether it is new.
+    #[inline(always)]
     fn insert(&mut self, task: TaskId) -> bool {
         if self.has(task) {
             return false;

@@ -109,6 +109,7 @@ impl Part {
     }
 
     /// It as a note, on this machine.
+    #[inline(always)]
     pub(super) fn note(&self, topology: Option<&Topology>) -> Note {
         let &Self { wasted, ref here, who: Who { task, name, waker }, .. } = self;
         let how = here.decision(task).map_or(How::Unknown, |decision| How::of(&decision, topology));

@@ -246,11 +246,12 @@ impl<E: Engine> Sim<E> {
             self.k.tell_fork(c, task, target, (told_later, waker));
         } else {
             self.k.counters.wakeups += 1;
-            let what = match told_later {
-                None => What::Wakeup { task, target, waker },
-                Some((by, prev)) => What::Woken { task, target, waker, prev, by, inserted: false },
-            };
-            self.k.tell(Class::BRIEF, c, what);
+            if let Some((by, prev)) = told_later {
+                let woken = What::Woken { task, target, waker, prev, by, inserted: false };
+                self.k.out.tell_wanted(self.k.now, c, woken);
+            } else {
+                self.k.tell(Class::BRIEF, c, What::Wakeup { task, target, waker });
+            }
         }
         if !is_ext {
             return self.activate_above(task, target, is_fork);

@@ -109,9 +109,14 @@ impl Out {
 
     #[inline]
     pub(crate) fn tell(&mut self, class: Class, at: Instant, cpu: CpuId, what: What) {
-        if !self.wants.has(class) {
-            return;
+        if self.wants.has(class) {
+            self.tell_wanted(at, cpu, what);
         }
+    }
+
+    /// Like `tell` for what is known to be wanted.
+    #[inline]
+    pub(crate) fn tell_wanted(&mut self, at: Instant, cpu: CpuId, what: What) {
         if self.events.len() == self.events.capacity() {
             return self.push_more(Event { at, cpu, what });
         }

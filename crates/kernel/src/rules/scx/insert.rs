@@ -48,7 +48,7 @@ impl Kernel {
         let cpu = self.this_cpu();
         cpu.next_class = cpu.next_class.max(SchedClass::Ext);
         match pulled {
-            Some(pulled) => self.tell(Class::BRIEF, c, pulled),
+            Some(pulled) => self.out.tell_wanted(self.now, c, pulled),
             None => self.tell(Class::PLACES, c, queued),
         }
     }
