@@ -28,7 +28,7 @@ use crate::longest::{Found, OfKind};
 use crate::origin::Act;
 use crate::place::Queue;
 use bouncing::Bouncing;
-use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
 use keel_trace::{Chooser, Class, Event, Meta, Sink, TaskInfo, What};
 use lock_wait::LockWaits;
 use long_delay::LongDelays;
@@ -449,6 +449,12 @@ impl Conduct {
             return;
         }
         self.enters_otherwise(at, by, slot, queue);
+    }
+
+    /// Like `enters` for any queue by its id.
+    #[inline(never)]
+    pub(crate) fn enters_built_in(&mut self, at: Instant, by: CpuId, slot: u32, dsq: DsqId) {
+        self.enters(at, by, slot, |rq| Queue::from_dsq(dsq, rq));
     }
 
     /// Like `enters` for a task that does not wait.

@@ -52,13 +52,15 @@ impl Queue {
         Self(DsqId(dsq::LOCAL_ON | cpu.0 as u64))
     }
 
+    /// The queue with this id, if a scheduler has created it.
+    #[inline]
+    pub(crate) fn of_scheduler(id: DsqId) -> Option<Self> {
+        (id.0 & dsq::FLAG_BUILTIN == 0).then_some(Self(id))
+    }
+
     /// The queue with this id.
     #[inline]
     pub(crate) fn from_dsq(id: DsqId, rq: CpuId) -> Self {
-        // Only queues that schedulers create don't have the highest bit.
-        if id.0 >> 63 == 0 {
-            return Self(id);
-        }
         match local_cpu(id) {
             Some(cpu) => Self::of(cpu),
             None if id == dsq::LOCAL || id == dsq::BYPASS => Self::of(rq),

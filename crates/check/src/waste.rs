@@ -168,7 +168,10 @@ fn enters<O: Observer>(
         }
         None => {
             waste.moves(conduct.scene(), at, slots);
-            conduct.enters(at, by, slots.near_task(), |rq| Queue::from_dsq(dsq, rq));
+            match Queue::of_scheduler(dsq) {
+                Some(queue) => conduct.enters(at, by, slots.near_task(), |_| queue),
+                None => conduct.enters_built_in(at, by, slots.near_task(), dsq),
+            }
         }
     }
 }
