@@ -155,14 +155,14 @@ fn row(what: &What) -> Row {
         What::Switch { prev, why, next } => {
             Row { other: Some(*next), detail: Some(why_name(*why)), ..about("switch", prev) }
         }
-        What::Wakeup { task, target, waker } => {
+        What::Wakeup { task, target, waker } | What::Woken { task, target, waker, .. } => {
             Row { other: Some(*waker), to: Some(target.0), ..about("wakeup", task) }
         }
         What::Fork { child, target, parent } => {
             Row { other: Some(*parent), to: Some(target.0), ..about("fork", child) }
         }
         What::Exit { task } => about("exit", task),
-        What::Migrate { task, from, to } => {
+        What::Migrate { task, from, to } | What::Pulled { task, from, to } => {
             Row { from: Some(from.0), to: Some(to.0), ..about("migrate", task) }
         }
         What::Placed { task, prev, chosen, by, idle } => Row {
@@ -180,6 +180,7 @@ fn row(what: &What) -> Row {
             Row { detail: Some(op.name()), value: Some(took.as_ns()), ..about("callback", task) }
         }
         What::LockWait { lock, waited } => lock_row(*lock, waited.as_ns()),
+        What::LockWaits { waited } => Row { value: Some(waited.as_ns()), ..of("lock_wait") },
         What::Online { target, up } => Row { to: Some(target.0), ..on("online", up) },
         What::Count { task, units } => Row { value: Some(u64::from(*units)), ..about("count", task) },
         What::Bypass { on: begins } => on("bypass", begins),

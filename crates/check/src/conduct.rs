@@ -28,7 +28,7 @@ use crate::longest::{Found, OfKind};
 use crate::origin::Act;
 use crate::place::Queue;
 use bouncing::Bouncing;
-use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
 use keel_trace::{Chooser, Class, Event, Meta, Sink, TaskInfo, What};
 use lock_wait::LockWaits;
 use long_delay::LongDelays;
@@ -86,9 +86,10 @@ impl Conduct {
     /// Keeps the `keep` longest findings of each kind.
     pub fn new(limits: Limits, keep: usize) -> Self {
         let found = || Found::new(keep);
+        let least = limits.delay.unwrap_or(DELAY).min(BOUND);
         Self {
-            scene: Scene::default(),
-            least: limits.delay.unwrap_or(DELAY).min(BOUND),
+            scene: Scene::of_waits_beyond(least),
+            least,
             starvation: Starvation { found: found() },
             delays: LongDelays { found: found(), limit: limits.delay },
             bouncing: Bouncing { found: found() },
@@ -170,11 +171,16 @@ impl Conduct {
                 self.switches(at, cpu, slots, why);
             }
             What::Wakeup { target, waker, .. } => {
-                return self.wakes(at, cpu, Act::Woken, slots, target, waker);
+                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, None);
+            }
+            What::Woken { target, waker, prev, by, inserted, .. } => {
+                let placed = Some((by, prev, inserted));
+                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, placed);
             }
             What::Fork { target, parent, .. } => {
-                return self.wakes(at, cpu, Act::Forked, slots, target, parent);
+                return self.wakes(at, cpu, (Act::Forked, parent), slots, target, None);
             }
+            What::Pulled { from, to, .. } => self.pulled(at, cpu, slots.near_task(), from, to),
             What::LockWait { lock, waited } => self.locks.contended(at, cpu, lock, waited),
             What::Online { target, up } => self.online(at, target, up),
             What::Reserved { target, on } => {
@@ -309,23 +315,35 @@ impl Conduct {
         }
     }
 
+    /// A task is woken or created; `placed` if the same event says who chose its CPU, where it was before, and whether it
+    /// enters that CPU's queue at once.
     #[inline(always)]
     fn wakes(
         &mut self,
         at: Instant,
         by: CpuId,
-        act: Act,
+        (act, waker): (Act, TaskId),
         slots: Slots,
         to: CpuId,
-        waker: TaskId,
+        placed: Option<(Chooser, CpuId, bool)>,
     ) -> Option<Awake> {
         let slot = slots.near_task();
         let (task, mut machine) = self.scene.find(slot)?;
         if task.state != State::Asleep {
+            if placed.is_some() {
+                self.dispatched(at, by, slot, to);
+            }
             return None;
+        }
+        if let Some((chooser, prev, _)) = placed {
+            task.origin.chosen(chooser, prev);
         }
         let special = task.is_special();
         task.origin.wakes(act, at, by, to, waker);
+        if let Some((.., inserted)) = placed {
+            // The queue is the one where it is by its wakeup.
+            task.origin.has_entered(inserted);
+        }
         task.woken = Some(Woken { by: task.origin.here.act().map(|act| (act, waker)), to });
         machine.begins(task, at, slot, to);
         let woken = Awake { slot, waits: task.state == State::Waiting, rq: to };
@@ -372,6 +390,30 @@ impl Conduct {
         }
     }
 
+    /// A task moves to another runqueue, and into that CPU's local queue: [`Conduct::migrate`] and [`Conduct::enters`].
+    #[inline(always)]
+    pub(crate) fn pulled(&mut self, at: Instant, by: CpuId, slot: u32, from: CpuId, to: CpuId) {
+        let Some((row, mut machine)) = self.scene.find(slot) else { return };
+        let rq = row.rq;
+        if row.state != State::Waiting || row.is_urgent() || rq == to || machine.cpus.get(rq).is_held(at) {
+            return self.pulled_otherwise(at, by, slot, from, to);
+        }
+        row.turns(at);
+        row.origin.pulled(at, by, from, to);
+        let there = machine.cpus.get(to);
+        (row.beside, row.rq) = (there.runs, to);
+        there.enters(at, slot);
+        machine.shifts(row.heft, rq, to);
+        machine.cpus.get(rq).leaves();
+    }
+
+    /// Like `pulled` for a task that does not wait, a real-time task, and one in the queue of a CPU that is held.
+    #[inline(never)]
+    fn pulled_otherwise(&mut self, at: Instant, by: CpuId, slot: u32, from: CpuId, to: CpuId) {
+        self.migrate(at, by, slot, from, to);
+        self.enters(at, by, slot, |_| Queue::of(to));
+    }
+
     #[inline(always)]
     fn placed(&mut self, at: Instant, by: CpuId, slot: u32, prev: CpuId, to: CpuId, chooser: Chooser) {
         let Some(row) = self.scene.tasks.row(slot) else { return };
@@ -407,6 +449,12 @@ impl Conduct {
             return;
         }
         self.enters_otherwise(at, by, slot, queue);
+    }
+
+    /// Like `enters` for any queue by its id.
+    #[inline(never)]
+    pub(crate) fn enters_built_in(&mut self, at: Instant, by: CpuId, slot: u32, dsq: DsqId) {
+        self.enters(at, by, slot, |rq| Queue::from_dsq(dsq, rq));
     }
 
     /// Like `enters` for a task that does not wait.

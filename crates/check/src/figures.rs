@@ -292,7 +292,7 @@ impl Figures {
     pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) {
         match what {
             What::Switch { prev, why, next } => self.switch(at, cpu, (prev, why, next), slots),
-            What::Wakeup { task, .. } => {
+            What::Wakeup { task, .. } | What::Woken { task, .. } => {
                 self.sums.wakeups += 1;
                 self.runnable(at, task, slots);
             }
@@ -311,7 +311,7 @@ impl Figures {
                 self.sums.costs.callback += took;
                 self.sums.costs.instructions += u64::from(insns);
             }
-            What::LockWait { waited, .. } => self.sums.costs.lock_wait += waited,
+            What::LockWait { waited, .. } | What::LockWaits { waited } => self.sums.costs.lock_wait += waited,
             What::Online { target, up } => self.online(at, target, up),
             What::Throttled { task, on, .. } => self.throttled(at, task, on),
             _ => {}

@@ -117,13 +117,16 @@ impl Judge {
         match event.what {
             What::Switch { prev, next, .. } if prev == next => self.pass_rarely(event),
             What::Switch { .. } => self.pass(event),
-            What::Wakeup { .. } => self.pass(event),
-            What::Placed { .. } => self.pass(event),
+            What::Woken { .. } => self.pass(event),
             What::Queued { .. } => self.pass(event),
             What::Held { .. } => self.pass(event),
-            What::Migrate { .. } => self.pass(event),
-            What::Count { .. } => self.pass(event),
-            What::LockWait { .. } => self.pass(event),
+            What::Pulled { .. } => self.pass(event),
+            What::Wakeup { .. }
+            | What::Placed { .. }
+            | What::Migrate { .. }
+            | What::Count { .. }
+            | What::LockWait { .. } => self.event_apart(event),
+            What::LockWaits { .. } => self.pass_rarely(event),
             What::Fork { .. }
             | What::Exit { .. }
             | What::Unqueued { .. }
@@ -143,10 +146,27 @@ impl Judge {
         }
     }
 
+    /// Like `event` for kinds that are frequent in streams which are not in brief ([`Class::BRIEF`]). They would take
+    /// registers from the others.
+    #[inline(never)]
+    fn event_apart(&mut self, event: &Event) {
+        match event.what {
+            What::Wakeup { .. } => self.pass(event),
+            What::Placed { .. } => self.pass(event),
+            What::Migrate { .. } => self.pass(event),
+            What::Count { .. } => self.pass(event),
+            What::LockWait { .. } => self.pass(event),
+            _ => self.pass_rarely(event),
+        }
+    }
+
     #[inline(always)]
     fn judge(&mut self, events: &[Event]) {
         if !self.conduct.has_many_tasks() {
-            return events.iter().for_each(|event| self.event(event));
+            for event in events {
+                self.event(event);
+            }
+            return;
         }
         for (number, event) in events.iter().enumerate() {
             self.fetch_ahead(&events[number..]);
@@ -179,7 +199,8 @@ impl Judge {
 
 impl Sink for Judge {
     fn wants(&self) -> Class {
-        self.figures.wants().with(Waste::wants()).with(self.conduct.wants()).with(self.decisions.wants())
+        let all = self.figures.wants().with(Waste::wants()).with(self.conduct.wants());
+        all.with(self.decisions.wants()).in_brief()
     }
 
     fn events(&mut self, events: &[Event]) {

@@ -172,6 +172,12 @@ impl Origin {
         (self.next, self.entered, self.taken) = (None, false, false);
     }
 
+    /// It has entered a queue since it woke, or has not.
+    #[inline(always)]
+    pub(crate) fn has_entered(&mut self, entered: bool) {
+        self.entered = entered;
+    }
+
     /// It starts running. If that is not where the last decision put it, the stream does not show how it came there.
     #[inline(always)]
     pub(crate) fn runs(&mut self, cpu: CpuId) {
@@ -202,6 +208,19 @@ impl Origin {
         self.taken = self.here.queue.cpu().is_none();
         self.here = Here::by(queue, Decision::migrated(self.task, at, by, from, to));
         self.entered = true;
+    }
+
+    /// It is moved from one runqueue to another and enters that CPU's queue: [`Origin::migrates`] and
+    /// [`Origin::enters`].
+    #[inline(always)]
+    pub(crate) fn pulled(&mut self, at: Instant, by: CpuId, from: CpuId, to: CpuId) {
+        if self.here.queue.cpu().is_some() {
+            self.migrates(at, by, from, to);
+            return self.enters(at, by, to, Queue::of(to));
+        }
+        // The scheduler had it: that it comes into the queue counts, not that it moves.
+        self.dispatched(at, by, from, to);
+        self.taken = false;
     }
 
     /// The scheduler dispatches it to a CPU; it was on the runqueue of `rq`.

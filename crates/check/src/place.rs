@@ -52,6 +52,12 @@ impl Queue {
         Self(DsqId(dsq::LOCAL_ON | cpu.0 as u64))
     }
 
+    /// The queue with this id, if a scheduler has created it.
+    #[inline]
+    pub(crate) fn of_scheduler(id: DsqId) -> Option<Self> {
+        (id.0 & dsq::FLAG_BUILTIN == 0).then_some(Self(id))
+    }
+
     /// The queue with this id.
     #[inline]
     pub(crate) fn from_dsq(id: DsqId, rq: CpuId) -> Self {
@@ -196,16 +202,16 @@ fn put(act: Act, chooser: Option<Chooser>, waker: Option<&str>) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course<T> {
     since: Instant,
-    /// The length of the longest earlier state; without one, the least that any has.
+    /// The length of the longest earlier state; without one, the least that counts.
     least: Span,
     longest: Option<T>,
 }
 
 impl<T: Copy> Course<T> {
-    /// A wait begins.
+    /// A wait begins. States that are shorter than `least` don't count.
     #[inline]
-    pub(crate) fn begin(at: Instant) -> Self {
-        Self { since: at, least: Span::from_ns(1), longest: None }
+    pub(crate) fn begin(at: Instant, least: Span) -> Self {
+        Self { since: at, least, longest: None }
     }
 
     /// The state changes; `before` gives the state until now.

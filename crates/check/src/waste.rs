@@ -132,9 +132,21 @@ pub(crate) fn follow<O: Observer>(
     if let What::Queued { dsq, .. } = what {
         return enters(waste, conduct, at, cpu, dsq, slots);
     }
+    if let What::Pulled { from, to, .. } = what {
+        waste.moves(conduct.scene(), at, slots);
+        waste.pending(conduct.scene(), at, to);
+        return conduct.pulled(at, cpu, slots.near_task(), from, to);
+    }
     waste.event(conduct.scene(), at, cpu, what, slots);
-    if let Some(woken) = conduct.event(at, cpu, what, slots) {
+    let woken = conduct.event(at, cpu, what, slots);
+    if let Some(woken) = woken {
         waste.woken(conduct.scene(), at, woken, what);
+    }
+    if let What::Woken { target, inserted: true, .. } = what {
+        waste.pending(conduct.scene(), at, target);
+        if woken.is_none() {
+            conduct.enters(at, cpu, slots.near_task(), |_| Queue::of(target));
+        }
     }
 }
 
@@ -156,7 +168,10 @@ fn enters<O: Observer>(
         }
         None => {
             waste.moves(conduct.scene(), at, slots);
-            conduct.enters(at, by, slots.near_task(), |rq| Queue::from_dsq(dsq, rq));
+            match Queue::of_scheduler(dsq) {
+                Some(queue) => conduct.enters(at, by, slots.near_task(), |_| queue),
+                None => conduct.enters_built_in(at, by, slots.near_task(), dsq),
+            }
         }
     }
 }
@@ -242,7 +257,7 @@ impl<O: Observer> Waste<O> {
     pub(crate) fn event(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, what: What, slots: Slots) {
         match what {
             What::Exit { .. } => self.exit(scene, at, slots),
-            What::Migrate { .. } | What::Placed { .. } | What::Held { .. } => {
+            What::Migrate { .. } | What::Placed { .. } | What::Held { .. } | What::Woken { .. } => {
                 return self.moves(scene, at, slots);
             }
             What::Kick { target, .. } => return self.pending(scene, at, target),
@@ -258,7 +273,9 @@ impl<O: Observer> Waste<O> {
     #[inline(always)]
     fn woken(&mut self, scene: &mut Scene, at: Instant, woken: Awake, what: What) {
         match what {
-            What::Wakeup { waker, .. } => self.wake(scene, woken, Act::Woken, waker),
+            What::Wakeup { waker, .. } | What::Woken { waker, .. } => {
+                self.wake(scene, woken, Act::Woken, waker)
+            }
             What::Fork { parent, .. } => self.wake(scene, woken, Act::Forked, parent),
             _ => return,
         }

@@ -121,6 +121,31 @@ pub enum What {
         /// Whether the chosen CPU was idle at that moment.
         idle: bool,
     },
+    /// [`What::Placed`] and [`What::Wakeup`] in one, for those who want wakeups in brief ([`Class::BRIEF`]).
+    Woken {
+        /// The woken task.
+        task: TaskId,
+        /// The CPU that was chosen, whose runqueue it joins.
+        target: CpuId,
+        /// As in a wakeup.
+        waker: TaskId,
+        /// The CPU that it last ran on.
+        prev: CpuId,
+        /// Who chose the CPU.
+        by: Chooser,
+        /// It is inserted into that CPU's local DSQ at once, which is no event of its own then.
+        inserted: bool,
+    },
+    /// [`What::Migrate`] and [`What::Queued`] in one, for a task that comes into its new CPU's local DSQ and for those who
+    /// want moves in brief ([`Class::BRIEF`]).
+    Pulled {
+        /// The task.
+        task: TaskId,
+        /// The source CPU.
+        from: CpuId,
+        /// The destination CPU.
+        to: CpuId,
+    },
     /// A task enters a DSQ.
     Queued {
         /// The task.
@@ -167,6 +192,12 @@ pub enum What {
         /// The lock.
         lock: Lock,
         /// How long.
+        waited: Span,
+    },
+    /// CPUs have waited for locks for less than [`SHORT_LOCK_WAIT`] each, for those who want core events in brief
+    /// ([`Class::BRIEF`]).
+    LockWaits {
+        /// How long in all, since the last event of this kind.
         waited: Span,
     },
     /// A CPU goes on- or offline.
@@ -285,16 +316,18 @@ impl What {
             | Self::Fork { .. }
             | Self::Exit { .. }
             | Self::Migrate { .. }
+            | Self::Woken { .. }
+            | Self::Pulled { .. }
             | Self::Online { .. }
             | Self::Bypass { .. }
             | Self::Priority { .. }
             | Self::Throttled { .. }
             | Self::Reserved { .. }
-            | Self::Lost { .. } => Class::CORE,
+            | Self::Lost { .. } => Class::BRIEF,
             Self::Placed { .. } | Self::Kick { .. } => Class::DECISIONS,
             Self::Queued { .. } | Self::Unqueued { .. } | Self::Held { .. } => Class::PLACES,
             Self::Callback { .. } => Class::COSTS,
-            Self::LockWait { .. } | Self::Awaits { .. } => Class::LOCKS,
+            Self::LockWait { .. } | Self::LockWaits { .. } | Self::Awaits { .. } => Class::LOCKS,
             Self::Count { .. } => Class::UNITS,
             Self::Worked { .. } | Self::Acts { .. } => Class::ACTS,
             Self::Waited { .. } | Self::Piped { .. } => Class::CALLS,
@@ -350,6 +383,9 @@ pub enum Timer {
     /// (`TIMER_DEFERRABLE`).
     Deferrable,
 }
+
+/// Shorter waits for locks may be summed in one event ([`Class::BRIEF`]).
+pub const SHORT_LOCK_WAIT: Span = Span::from_us(100);
 
 /// A lock, for [`What::LockWait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -517,7 +553,11 @@ impl Class {
     pub const NONE: Self = Self(0);
     /// Switch, wakeup, fork, exit, migrate, online, bypass, priority, throttled, reserved, lost: what every judge
     /// needs.
-    pub const CORE: Self = Self(1);
+    pub const CORE: Self = Self(1 | 2048);
+    /// Like [`Class::CORE`], but a task's placement and its wakeup may be one event, and so may its move to a CPU and its
+    /// insert into the queue there; and short waits for locks are only summed. A sink that also wants [`Class::DECISIONS`] and [`Class::PLACES`] may ask for that; it
+    /// gets it unless another sink wants the core events apart.
+    pub const BRIEF: Self = Self(1);
     /// Placed, kick.
     pub const DECISIONS: Self = Self(2);
     /// Where tasks wait: queued, held, and unqueued. A simulated run leaves out unqueued events of tasks that do not run,
@@ -541,11 +581,17 @@ impl Class {
     /// How tasks waited, from recordings of real kernels.
     pub const CALLS: Self = Self(256);
     /// All of them.
-    pub const ALL: Self = Self(2047);
+    pub const ALL: Self = Self(4095);
 
     /// Returns the union of both.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Returns it without asking for what [`Class::BRIEF`] leaves out of [`Class::CORE`].
+    #[must_use]
+    pub const fn in_brief(self) -> Self {
+        Self(self.0 & !Self::CORE.0 | self.0 & Self::BRIEF.0)
     }
 
     /// Returns whether it includes all of `other`.

@@ -31,8 +31,8 @@ mod input;
 pub use cut::Cut;
 pub use error::{TraceError, WriteError};
 pub use event::{
-    Act, Call, CgroupChange, Chooser, Class, Event, GroupInfo, Lock, Meta, Piping, Request, Sink, Source,
-    TaskInfo, Timer, Unknown, What, Why,
+    Act, Call, CgroupChange, Chooser, Class, Event, GroupInfo, Lock, Meta, Piping, Request, SHORT_LOCK_WAIT,
+    Sink, Source, TaskInfo, Timer, Unknown, What, Why,
 };
 pub use policy::Policy;
 pub use reader::{Item, Reader};

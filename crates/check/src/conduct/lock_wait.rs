@@ -15,13 +15,16 @@ use super::scene::Scene;
 use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::{CpuId, Instant, Span, TaskId};
-use keel_trace::Lock;
+use keel_trace::{Lock, SHORT_LOCK_WAIT};
 
 /// How long a task may wait for a mutex.
 pub const LOCK_WAIT: Span = Span::from_ms(20);
 
 /// How long a CPU may wait for a lock of the kernel or of the scheduler.
 pub const CONTENDED: Span = Span::from_ms(1);
+
+// A stream in brief has the others one by one.
+const _: () = assert!(CONTENDED.as_ns() >= SHORT_LOCK_WAIT.as_ns());
 
 /// A wait for a mutex.
 #[derive(Clone, Debug)]

@@ -120,7 +120,7 @@ impl Realtime {
     }
 
     /// `cpu` switched, went on- or offline, or its task changed its priority.
-    #[inline]
+    #[inline(always)]
     pub(super) fn switched(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
         if !self.waits.is_empty() {
             self.changed(scene, at, cpu);

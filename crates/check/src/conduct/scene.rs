@@ -114,7 +114,7 @@ impl From<TaskId> for Task {
             crowd: 0,
             load: (0, 1),
             beside: TaskId::IDLE,
-            course: Course::begin(Instant::ZERO),
+            course: Course::begin(Instant::ZERO, Span::ZERO),
             ran: Span::ZERO,
             waited: Span::ZERO,
             origin: Origin::new(id),
@@ -384,6 +384,8 @@ impl Slots {
             | What::Exit { task }
             | What::Migrate { task, .. }
             | What::Placed { task, .. }
+            | What::Woken { task, .. }
+            | What::Pulled { task, .. }
             | What::Queued { task, .. }
             | What::Held { task }
             | What::Unqueued { task, .. }
@@ -439,12 +441,23 @@ pub(crate) struct Scene {
     pub(crate) tasks: Tasks<Task>,
     pub(crate) sets: Sets,
     machine: CpuSet,
+    /// The shortest part of a wait that is kept apart from the others.
+    least_part: Span,
 }
 
 /// The set of all CPUs, among [`Scene::sets`].
 const ALL: u32 = 0;
 
+/// A wait is at least so many times as long as a part that is not kept apart.
+const PARTS: u64 = 4096;
+
 impl Scene {
+    /// Nothing is known yet. Waits that are not longer than `least` are not judged.
+    pub(crate) fn of_waits_beyond(least: Span) -> Self {
+        let least_part = Span::from_ns((least.as_ns() / PARTS).max(1));
+        Self { least_part, ..Self::default() }
+    }
+
     /// A machine of idle CPUs.
     pub(crate) fn start(&mut self, at: Instant, cpus: u32) {
         self.now = at;
@@ -506,8 +519,18 @@ impl Scene {
     /// The task in `slot`, and everything around it.
     #[inline(always)]
     pub(crate) fn split(&mut self, slot: u32) -> (&mut Task, Machine<'_>) {
-        let Self { tasks, cpus, online, waiting, weight, by_cpu, sets, .. } = self;
-        (tasks.at(slot), Machine { cpus, online, waiting, weight, by_cpu: *by_cpu, sets })
+        let &mut Self {
+            ref mut tasks,
+            ref mut cpus,
+            ref online,
+            ref mut waiting,
+            ref mut weight,
+            by_cpu,
+            ref sets,
+            least_part,
+            ..
+        } = self;
+        (tasks.at(slot), Machine { cpus, online, waiting, weight, by_cpu, sets, least_part })
     }
 
     /// The first task comes that may not use all CPUs: counts the weights that are on each.
@@ -525,8 +548,18 @@ impl Scene {
     /// As [`Scene::split`]; `None` if the number is no slot.
     #[inline(always)]
     pub(crate) fn find(&mut self, slot: u32) -> Option<(&mut Task, Machine<'_>)> {
-        let Self { tasks, cpus, online, waiting, weight, by_cpu, sets, .. } = self;
-        Some((tasks.row(slot)?, Machine { cpus, online, waiting, weight, by_cpu: *by_cpu, sets }))
+        let &mut Self {
+            ref mut tasks,
+            ref mut cpus,
+            ref online,
+            ref mut waiting,
+            ref mut weight,
+            by_cpu,
+            ref sets,
+            least_part,
+            ..
+        } = self;
+        Some((tasks.row(slot)?, Machine { cpus, online, waiting, weight, by_cpu, sets, least_part }))
     }
 
     /// The task that runs on `cpu`; [`TaskId::IDLE`] if none does.
@@ -552,6 +585,7 @@ pub(crate) struct Machine<'a> {
     weight: &'a mut u64,
     by_cpu: bool,
     sets: &'a Sets,
+    least_part: Span,
 }
 
 impl Machine<'_> {
@@ -607,7 +641,7 @@ impl Machine<'_> {
         *self.waiting += 1;
         task.state = State::Waiting;
         task.crowd = *self.waiting;
-        task.course = Course::begin(at);
+        task.course = Course::begin(at, self.least_part);
         let cpu = self.cpus.get(rq);
         task.beside = cpu.runs;
         cpu.enters(at, slot);

@@ -31,7 +31,7 @@ impl Judge {
                 self.fetch_task(prev);
                 self.fetch_task(next);
             }
-            What::Wakeup { task, .. } => self.fetch_task(task),
+            What::Wakeup { task, .. } | What::Woken { task, .. } => self.fetch_task(task),
             // The others come soon after one of these.
             _ => {}
         }

@@ -27,7 +27,7 @@ impl Queue {
         self.head == NONE
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_back(&mut self, rows: &mut [impl Linked], slot: u32) {
         *rows[slot as usize].links() = [self.tail, NONE];
         match self.tail {
@@ -56,7 +56,7 @@ impl Queue {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove(&mut self, rows: &mut [impl Linked], slot: u32) {
         let [before, after] = *rows[slot as usize].links();
         match before {

@@ -1,6 +1,6 @@
 //! Episodes of waste on one CPU: the open one, and the longest past ones.
 
-use super::task::Waker;
+use super::task::{Part, Waker};
 use crate::place::Here;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use std::sync::Arc;
@@ -58,8 +58,10 @@ struct Witness {
     since: Instant,
     /// Since when the current decision has been in force.
     part_since: Instant,
-    /// The longest past part.
-    longest: Option<(Span, Here, Option<Waker>)>,
+    /// The first of its parts among the CPU's.
+    first: usize,
+    /// The longest of those that are no longer there.
+    longest: Option<(Span, Here)>,
 }
 
 /// An open episode.
@@ -74,11 +76,21 @@ pub(super) struct Open {
     tasks: u64,
 }
 
+/// The first of the longest of these parts and an earlier one.
+pub(super) fn longest(earlier: Option<(Span, Here)>, parts: &[Part]) -> Option<(Span, Here)> {
+    parts.iter().fold(earlier, |longest, part| match longest {
+        Some((length, _)) if part.length <= length => longest,
+        _ => Some((part.length, part.here)),
+    })
+}
+
 /// A witness that leaves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
-    /// Where it was for longest, the decision that had put it there, and for how long.
-    pub(super) part: (Span, Here, Option<Waker>),
+    /// The first of its parts among the CPU's.
+    pub(super) first: usize,
+    /// The longest of those that are no longer there.
+    pub(super) longest: Option<(Span, Here)>,
     /// How long it was the witness.
     pub(super) met: Span,
 }
@@ -90,9 +102,9 @@ impl Open {
         Self { start, witness, excused: Span::ZERO, longest: Span::ZERO, seen, tasks: 0 }
     }
 
-    /// The task in `slot` becomes the one that the CPU could run.
-    pub(super) fn meet(&mut self, at: Instant, slot: u32) {
-        self.witness = Some(Witness { slot, since: at, part_since: at, longest: None });
+    /// The task in `slot` becomes the one that the CPU could run. Its `first` part has yet to come.
+    pub(super) fn meet(&mut self, at: Instant, slot: u32, first: usize) {
+        self.witness = Some(Witness { slot, since: at, part_since: at, first, longest: None });
     }
 
     /// The slot of the task that the CPU could run.
@@ -106,33 +118,38 @@ impl Open {
         self.witness.as_ref().is_some_and(|witness| witness.part_since == at)
     }
 
-    /// Until now the current task was where `place` says; `excused` is the episode's excused time so far. Returns the
-    /// time wasted in this part.
-    pub(super) fn part(
-        &mut self,
-        at: Instant,
-        excused: Span,
-        place: impl FnOnce() -> (Here, Option<Waker>),
-    ) -> Span {
-        let Some(witness) = &mut self.witness else { return Span::ZERO };
-        let part = at.since(std::mem::replace(&mut witness.part_since, at));
-        if part > witness.longest.as_ref().map_or(Span::ZERO, |longest| longest.0) {
-            let (here, waker) = place();
-            witness.longest = Some((part, here, waker));
-        }
+    /// A part of the current task's wait ends; `excused` is the episode's excused time so far. Returns the part's length
+    /// and the time wasted in it.
+    #[inline]
+    pub(super) fn part(&mut self, at: Instant, excused: Span) -> Option<(Span, Span)> {
+        let witness = self.witness.as_mut()?;
+        let length = at.since(std::mem::replace(&mut witness.part_since, at));
         let excused = excused.saturating_sub(std::mem::replace(&mut self.excused, excused));
-        part.saturating_sub(excused)
+        Some((length, length.saturating_sub(excused)))
+    }
+
+    /// The current task and the first of its parts among the CPU's.
+    pub(super) fn first_part(&self) -> Option<(u32, usize)> {
+        self.witness.as_ref().map(|witness| (witness.slot, witness.first))
+    }
+
+    /// The CPU's parts so far are about to go. The longest of the current task's is to be known later.
+    pub(super) fn forgets(&mut self, parts: &[Part]) {
+        let Some(witness) = &mut self.witness else { return };
+        witness.longest = longest(witness.longest, &parts[witness.first..]);
+        witness.first = 0;
     }
 
     /// The current task leaves, after its last part has been reported. Returns what to remember about it, if it stayed
     /// longer than earlier tasks.
     pub(super) fn leaves(&mut self, at: Instant) -> Option<Left> {
-        let witness = self.witness.take()?;
-        let met = at.since(witness.since);
+        let Witness { since, first, longest, .. } = self.witness.take()?;
+        let met = at.since(since);
         self.tasks += u64::from(met > Span::ZERO);
-        let part = witness.longest.filter(|_| met > self.longest)?;
-        self.longest = met;
-        Some(Left { part, met })
+        (met > self.longest).then(|| {
+            self.longest = met;
+            Left { first, longest, met }
+        })
     }
 
     /// Stores the task that stayed longest.

@@ -1,10 +1,11 @@
 //! Episodes begin, change their witness and end as the matching changes.
 
-use super::episode::{Left, Open, Past};
+use super::episode::{Left, Open, Past, longest};
 use super::groups::Tally;
-use super::task::{MOST_PARTS, Rows, note_parts, seen};
+use super::task::{MOST_PARTS, Part, Rows, Who, note_parts, seen};
 use super::{Cpu, Observer, SHORT, Waste};
 use crate::conduct::Scene;
+use crate::place::Here;
 use keel_abi::{CpuId, Instant, Span};
 
 impl<O: Observer> Waste<O> {
@@ -31,7 +32,7 @@ impl<O: Observer> Waste<O> {
             Some(_) => leave((&mut self.tasks, scene), &self.tally, at, row),
         }
         if let Some(open) = &mut row.open {
-            open.meet(at, slot);
+            open.meet(at, slot, row.parts.len());
         }
     }
 
@@ -43,7 +44,10 @@ impl<O: Observer> Waste<O> {
         let row = self.cpus.get(cpu);
         // Often several decisions fall into one moment.
         if row.open.as_ref().is_some_and(|open| open.witness() == Some(slot) && !open.has_part_begun(at)) {
-            part_of((&mut self.tasks, scene), &self.tally, at, row, slot);
+            if row.parts.len() == MOST_PARTS {
+                condense((&mut self.tasks, scene), &self.tally, row);
+            }
+            row.part(at, &scene.tasks.at(slot).origin.here);
         }
     }
 
@@ -64,15 +68,27 @@ impl<O: Observer> Waste<O> {
     /// Adds the episode on `cpu` that ends; `left` of it is not transient.
     fn wastes(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, left: Span) {
         let row = self.cpus.get(cpu);
-        leave((&mut self.tasks, scene), &self.tally, at, row);
-        let Some(open) = &mut row.open else { return };
+        let Some(open) = &row.open else { return };
         let (start, length) = (open.start, at.since(open.start));
+        let keeps = self.longest.takes(length, start);
+        if let Some(slot) = ends_part((&mut self.tasks, scene), &self.tally, at, row)
+            && keeps
+        {
+            remember((&mut self.tasks, scene), at, row, slot);
+        }
         self.wasted += left;
         self.episodes += 1;
         self.observer.wasted(cpu, start, at);
-        note_parts(&mut row.parts, &mut row.notes, self.tally.topology.as_ref());
-        self.tally.add(cpu, left, &row.notes);
-        if self.longest.takes(length, start) {
+        self.tally.add(cpu, left);
+        if !row.notes.is_empty() {
+            note_parts(&mut row.parts, &mut row.notes, self.tally.topology.as_ref());
+            row.notes.iter().for_each(|note| self.tally.add_part(note));
+        }
+        for part in &row.parts {
+            let note = part.note(self.tally.topology.as_ref());
+            self.tally.add_part(&note);
+        }
+        if keeps && let Some(open) = &mut row.open {
             self.longest.keep(Past { cpu, start, length, seen: open.take_seen() });
         }
         row.ends();
@@ -86,6 +102,15 @@ impl Cpu {
         self.open = Some(Open::new(at));
     }
 
+    /// A part of the wait of the witness, which was `here`, ends.
+    fn part(&mut self, at: Instant, here: &Here) {
+        let Some(open) = &mut self.open else { return };
+        let excused = self.pending.within(open.start, at);
+        if let Some((length, wasted)) = open.part(at, excused) {
+            self.parts.push(Part { length, wasted, here: *here, who: Who::UNKNOWN });
+        }
+    }
+
     /// The episode ends.
     fn ends(&mut self) {
         self.open = None;
@@ -94,34 +119,55 @@ impl Cpu {
     }
 }
 
-/// Ends the current part of the wait of the task in `slot`, a witness.
-fn part_of(
-    (tasks, scene): (&mut Rows, &mut Scene),
-    tally: &Tally,
-    at: Instant,
-    Cpu { pending, open, parts, notes }: &mut Cpu,
-    slot: u32,
-) {
-    let Some(open) = open else { return };
-    if open.has_part_begun(at) {
-        return;
+/// Names the current witness in its parts so far.
+fn name_parts((tasks, scene): (&mut Rows, &mut Scene), row: &mut Cpu) {
+    let Some((slot, first)) = row.open.as_ref().and_then(Open::first_part) else { return };
+    let (about, task) = (tasks.at(slot), scene.tasks.at(slot));
+    row.parts[first..].iter_mut().for_each(|part| part.is_of(task, about));
+}
+
+/// Makes room for more parts.
+#[cold]
+fn condense(of: (&mut Rows, &mut Scene), tally: &Tally, row: &mut Cpu) {
+    name_parts(of, row);
+    if let Some(open) = &mut row.open {
+        open.forgets(&row.parts);
     }
-    let excused = pending.within(open.start, at);
-    let (row, task) = (tasks.at(slot), scene.tasks.at(slot));
-    let wasted = open.part(at, excused, || (task.origin.here, row.waker(&task.origin)));
-    if wasted > Span::ZERO {
-        if parts.len() == MOST_PARTS {
-            note_parts(parts, notes, tally.topology.as_ref());
-        }
-        parts.push(row.part(task, wasted));
-    }
+    note_parts(&mut row.parts, &mut row.notes, tally.topology.as_ref());
 }
 
 /// The current witness leaves; it is remembered if it stayed longest.
 fn leave((tasks, scene): (&mut Rows, &mut Scene), tally: &Tally, at: Instant, row: &mut Cpu) {
-    let Some(slot) = row.open.as_ref().and_then(Open::witness) else { return };
-    part_of((&mut *tasks, &mut *scene), tally, at, row, slot);
+    if let Some(slot) = ends_part((&mut *tasks, &mut *scene), tally, at, row) {
+        remember((tasks, scene), at, row, slot);
+    }
+}
+
+/// The last part of the current witness's wait ends. Returns its slot.
+#[inline(always)]
+fn ends_part(
+    (tasks, scene): (&mut Rows, &mut Scene),
+    tally: &Tally,
+    at: Instant,
+    row: &mut Cpu,
+) -> Option<u32> {
+    let open = row.open.as_ref()?;
+    let slot = open.witness()?;
+    if !open.has_part_begun(at) {
+        if row.parts.len() == MOST_PARTS {
+            condense((&mut *tasks, &mut *scene), tally, row);
+        }
+        row.part(at, &scene.tasks.at(slot).origin.here);
+    }
+    name_parts((tasks, scene), row);
+    Some(slot)
+}
+
+/// The witness in `slot` leaves. What was longest is remembered.
+#[inline(never)]
+fn remember((tasks, scene): (&mut Rows, &mut Scene), at: Instant, row: &mut Cpu, slot: u32) {
     let Some(open) = &mut row.open else { return };
-    let Some(Left { part: (part, here, waker), met }) = open.leaves(at) else { return };
-    open.remember(seen(scene.tasks.at(slot), here, waker, part, met));
+    let Some(Left { first, longest: earlier, met }) = open.leaves(at) else { return };
+    let Some((part, here)) = longest(earlier, &row.parts[first..]) else { return };
+    open.remember(seen(scene.tasks.at(slot), here, tasks.at(slot).waker(&here), part, met));
 }

@@ -213,6 +213,7 @@ impl Counted {
     }
 
     /// Adds a task. Returns whether it is new.
+    #[inline(always)]
     fn insert(&mut self, task: TaskId) -> bool {
         if self.has(task) {
             return false;
@@ -248,30 +249,36 @@ impl Tally {
         self.names.get(usize::from(number)).map_or("", |known| &known.name)
     }
 
-    /// Adds an episode of `wasted` on `cpu`, during which these tasks waited.
-    pub(super) fn add(&mut self, cpu: CpuId, wasted: Span, notes: &[Note]) {
+    /// Adds an episode of `wasted` on `cpu`.
+    pub(super) fn add(&mut self, cpu: CpuId, wasted: Span) {
         *at(&mut self.idle, cpu) += wasted;
-        for note in notes.iter().filter(|note| note.wasted > Span::ZERO) {
-            let part = note.wasted;
-            match note.queue.kind() {
-                QueueKind::Cpu(cpu) => *at(&mut self.waited_on, cpu) += part,
-                QueueKind::Global | QueueKind::User(_) => self.in_queues += part,
-                QueueKind::Held => {
-                    self.in_queues += part;
-                    self.held += part;
-                }
-            }
-            self.how[note.how as usize] += part;
-            if let Some(waker) = note.waker {
-                *at(&mut self.wakers, CpuId(waker.into())) += part;
-            }
-            let is_full = self.tasks.len >= MOST_TASKS;
-            let is_new = !is_full && self.tasks.insert(note.task);
-            self.more_tasks |= is_full && !self.tasks.has(note.task);
-            let waiters = self.names.get_mut(usize::from(note.name)).unwrap_or(&mut self.rest);
-            waiters.tasks += u64::from(is_new);
-            waiters.wasted += part;
+    }
+
+    /// Adds the part of an episode during which a task waited.
+    #[inline(always)]
+    pub(super) fn add_part(&mut self, note: &Note) {
+        let part = note.wasted;
+        if part == Span::ZERO {
+            return;
         }
+        match note.queue.kind() {
+            QueueKind::Cpu(cpu) => *at(&mut self.waited_on, cpu) += part,
+            QueueKind::Global | QueueKind::User(_) => self.in_queues += part,
+            QueueKind::Held => {
+                self.in_queues += part;
+                self.held += part;
+            }
+        }
+        self.how[note.how as usize] += part;
+        if let Some(waker) = note.waker {
+            *at(&mut self.wakers, CpuId(waker.into())) += part;
+        }
+        let is_full = self.tasks.len >= MOST_TASKS;
+        let is_new = !is_full && self.tasks.insert(note.task);
+        self.more_tasks |= is_full && !self.tasks.has(note.task);
+        let waiters = self.names.get_mut(usize::from(note.name)).unwrap_or(&mut self.rest);
+        waiters.tasks += u64::from(is_new);
+        waiters.wasted += part;
     }
 
     /// The sums.

@@ -1,10 +1,10 @@
 //! What the check knows about one task, beyond what [`Scene`](crate::conduct::Scene) does.
 
 use super::episode::Seen;
-use super::groups::{How, NO_NAME, Note, note};
+use super::groups::{How, MOST_NOTED, NO_NAME, Note, note};
 use crate::conduct::Task;
 use crate::matching;
-use crate::origin::{Act, Origin};
+use crate::origin::Act;
 use crate::place::Here;
 use keel_abi::fetch::fetch;
 use keel_abi::{CpuId, Pid, Span, TaskId, Topology};
@@ -68,48 +68,64 @@ impl Rows {
 
 impl Row {
     /// The task that put it in its place by a wakeup or fork, if so.
-    pub(super) fn waker(&self, origin: &Origin) -> Option<Waker> {
-        let act = origin.here.act()?;
+    pub(super) fn waker(&self, here: &Here) -> Option<Waker> {
+        let act = here.act()?;
         self.waker.filter(|_| matches!(act, Act::Woken | Act::Forked))
-    }
-
-    /// What to remember about the task as a witness for this much waste.
-    #[inline]
-    pub(super) fn part(&self, task: &Task, wasted: Span) -> Part {
-        let waker = self.waker(&task.origin).map(|waker| waker.name);
-        Part { task: task.id, name: self.name_number, here: task.origin.here, waker, wasted }
     }
 }
 
-/// A part of a witness's wait. Most episodes are transients, and nobody asks about their parts; so this is only what a
-/// [`Note`] is made of.
+/// A part of a witness's wait. Most episodes are transients, and nobody asks about their parts; so this is only what
+/// changes from part to part, until the witness leaves.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
+    pub(super) length: Span,
+    /// How much of that is not excused.
+    pub(super) wasted: Span,
+    pub(super) here: Here,
+    /// The witness.
+    pub(super) who: Who,
+}
+
+/// A witness as its parts name it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Who {
     task: TaskId,
     /// Its name's number.
     name: u8,
-    here: Here,
     /// The number of the name of the task that woke or created it, if that was the decision.
     waker: Option<u8>,
-    wasted: Span,
+}
+
+impl Who {
+    /// It is yet to leave.
+    pub(super) const UNKNOWN: Self = Self { task: TaskId::IDLE, name: NO_NAME, waker: None };
 }
 
 impl Part {
+    /// The witness is this task.
+    pub(super) fn is_of(&mut self, task: &Task, row: &Row) {
+        let waker = row.waker(&self.here).map(|waker| waker.name);
+        self.who = Who { task: task.id, name: row.name_number, waker };
+    }
+
     /// It as a note, on this machine.
-    fn note(&self, topology: Option<&Topology>) -> Note {
-        let &Self { task, name, ref here, waker, wasted } = self;
+    #[inline(always)]
+    pub(super) fn note(&self, topology: Option<&Topology>) -> Note {
+        let &Self { wasted, ref here, who: Who { task, name, waker }, .. } = self;
         let how = here.decision(task).map_or(How::Unknown, |decision| How::of(&decision, topology));
         Note { task, name, queue: here.queue, how, waker, wasted }
     }
 }
 
-/// How many parts of an episode are kept before they become notes.
-pub(super) const MOST_PARTS: usize = 4;
+/// How many parts of an episode are kept before they become notes. As long as they are few enough, each may count by
+/// itself.
+pub(super) const MOST_PARTS: usize = MOST_NOTED;
 
 /// Makes notes of all parts, in their order.
 #[cold]
 pub(super) fn note_parts(parts: &mut Vec<Part>, notes: &mut Vec<Note>, topology: Option<&Topology>) {
-    parts.drain(..).for_each(|part| note(notes, part.note(topology)));
+    let wasted = parts.drain(..).filter(|part| part.wasted > Span::ZERO);
+    wasted.for_each(|part| note(notes, part.note(topology)));
 }
 
 /// What to remember about a witness that was `here` for `part` of the time `met` that it stayed.

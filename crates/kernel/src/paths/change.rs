@@ -129,7 +129,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn send_to(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         self.k.this_cpu().nr_running -= 1;
         self.k.task(task).busy = true;
-        self.k.tell(Class::CORE, c, What::Migrate { task, from: c, to: target });
+        self.k.tell(Class::BRIEF, c, What::Migrate { task, from: c, to: target });
         let migration_ns = self.k.machine.costs.migration_ns;
         self.k.charge_ns(c, migration_ns);
         self.k.this_cpu().stack.extend([Frame::MoveLock { task, target }, Frame::Unlock { rq: c }]);

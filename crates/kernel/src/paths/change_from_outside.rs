@@ -195,7 +195,7 @@ impl<E: Engine> Sim<E> {
         }
         self.k.cpu(from).nr_running -= 1;
         self.k.task(task).busy = true;
-        self.k.tell(Class::CORE, c, What::Migrate { task, from, to: target });
+        self.k.tell(Class::BRIEF, c, What::Migrate { task, from, to: target });
         let migration_ns = self.k.machine.costs.migration_ns;
         self.k.charge_ns(c, migration_ns);
         let unlock = *self.k.this_cpu().stack.pop().expect("the lock is given back first");

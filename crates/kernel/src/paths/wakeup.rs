@@ -226,6 +226,7 @@ impl<E: Engine> Sim<E> {
         let (t, cpu) = (&mut self.k.tasks[task], &mut self.k.cpus[target]);
         t.state = State::Runnable;
         t.busy = false;
+        let told_later = t.placed.take();
         let moved = std::mem::replace(&mut t.cpu, target) != target;
         debug_assert!(!moved || t.migration_disabled == 0, "a spell without migration");
         t.wake_cpu = target;
@@ -242,10 +243,15 @@ impl<E: Engine> Sim<E> {
             begins_queueing(t, cpu, target);
         }
         if is_fork {
-            self.k.tell(Class::CORE, c, What::Fork { child: task, target, parent: waker });
+            self.k.tell_fork(c, task, target, (told_later, waker));
         } else {
             self.k.counters.wakeups += 1;
-            self.k.tell(Class::CORE, c, What::Wakeup { task, target, waker });
+            if let Some((by, prev)) = told_later {
+                let woken = What::Woken { task, target, waker, prev, by, inserted: false };
+                self.k.out.tell_wanted(self.k.now, c, woken);
+            } else {
+                self.k.tell(Class::BRIEF, c, What::Wakeup { task, target, waker });
+            }
         }
         if !is_ext {
             return self.activate_above(task, target, is_fork);
@@ -389,17 +395,38 @@ impl Kernel {
     fn may_place(&mut self, c: CpuId, task: TaskId, chosen: CpuId, by: Chooser) -> bool {
         let (t, cpu) = (&self.tasks[task], &self.cpus[chosen]);
         let may_use = t.may_use(chosen, cpu);
-        let (prev, idle) = (t.wake_cpu, cpu.is_idle());
         if may_use {
-            self.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen, by, idle });
+            self.emit_placed(c, task, chosen, by);
         }
         may_use
     }
 
+    /// Emits that the task is placed, or leaves that to its wakeup.
     #[inline(always)]
     fn emit_placed(&mut self, c: CpuId, task: TaskId, chosen: CpuId, by: Chooser) {
-        let prev = self.tasks[task].wake_cpu;
+        let t = &mut self.tasks[task];
+        let prev = t.wake_cpu;
+        if self.out.is_brief() {
+            t.placed = Some((by, prev));
+            return;
+        }
         let idle = self.cpus[chosen].is_idle();
         self.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen, by, idle });
+    }
+
+    /// Emits that a new task is runnable, and before that how it was `placed` if that has been left to now.
+    #[inline(never)]
+    fn tell_fork(
+        &mut self,
+        c: CpuId,
+        child: TaskId,
+        target: CpuId,
+        (placed, parent): (Option<(Chooser, CpuId)>, TaskId),
+    ) {
+        if let Some((by, prev)) = placed {
+            let idle = self.cpus[target].is_idle();
+            self.tell(Class::DECISIONS, c, What::Placed { task: child, prev, chosen: target, by, idle });
+        }
+        self.tell(Class::BRIEF, c, What::Fork { child, target, parent });
     }
 }

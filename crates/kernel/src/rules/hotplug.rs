@@ -23,7 +23,7 @@ impl Kernel {
         (c.alive, c.online) = (online, online);
         self.idle.set_online(cpu, online);
         self.set_active_at_boot(cpu, online);
-        self.tell(Class::CORE, cpu, What::Online { target: cpu, up: online });
+        self.tell(Class::BRIEF, cpu, What::Online { target: cpu, up: online });
     }
 
     /// `set_cpu_online()` with true.
@@ -34,7 +34,7 @@ impl Kernel {
         c.clock = c.clock.max(now);
         self.idle.set_online(cpu, true);
         self.mirror_online(world);
-        self.tell(Class::CORE, cpu, What::Online { target: cpu, up: true });
+        self.tell(Class::BRIEF, cpu, What::Online { target: cpu, up: true });
     }
 
     /// `set_cpu_online()` with false. The stopper was the last to run there, so the CPU counts as idle, as in the
@@ -51,7 +51,7 @@ impl Kernel {
         self.idle.set_online(c, false);
         self.set_idle(world, c, true);
         self.mirror_online(world);
-        self.tell(Class::CORE, c, What::Online { target: c, up: false });
+        self.tell(Class::BRIEF, c, What::Online { target: c, up: false });
     }
 
     /// Writes the mask of online CPUs for BPF, if BPF uses it.

@@ -53,6 +53,7 @@ impl Kernel {
             ea: Ea(self.task_base.0 + number * TASK_STRIDE),
             member: Member::No,
             cpu: c,
+            placed: None,
             wake_cpu: c,
             state: State::New,
             queued: false,
@@ -142,7 +143,7 @@ impl Kernel {
         let grouped = self.cgroups.is_below_root(task) || self.has_autogroup(task);
         let weight = if grouped { 0 } else { t.weight };
         let cpu = t.cpu;
-        self.tell(Class::CORE, cpu, What::Priority { task, prio, weight });
+        self.tell(Class::BRIEF, cpu, What::Priority { task, prio, weight });
     }
 
     fn full_name(&self, task: TaskId) -> String {

@@ -100,9 +100,9 @@ impl Kernel {
         if self.out.wants_units(units) || why == Why::Exited {
             self.emit_counts(c, prev);
         }
-        self.tell(Class::CORE, c, What::Switch { prev, why, next });
+        self.tell(Class::BRIEF, c, What::Switch { prev, why, next });
         if why == Why::Exited && self.exit.is_none() {
-            self.tell(Class::CORE, c, What::Exit { task: prev });
+            self.tell(Class::BRIEF, c, What::Exit { task: prev });
         }
     }
 

@@ -244,7 +244,7 @@ impl Kernel {
     pub(crate) fn waited_for(&mut self, c: CpuId, lock: Lock, waited: Span) {
         self.counters.lock_wait += waited;
         self.note_wait(c, lock, waited);
-        self.tell(Class::LOCKS, c, What::LockWait { lock, waited });
+        self.out.tell_lock_wait(self.now, c, lock, waited);
     }
 
     /// Asks `target` to reschedule, by an interrupt if it is another CPU (`resched_curr()`).

@@ -1,8 +1,8 @@
 //! Events on their way to listeners, in batches, so that the paths that emit them only pay for a push, and for nothing
 //! without listeners.
 
-use keel_abi::{CpuId, Instant};
-use keel_trace::{Class, Event, Meta, Policy, Sink, What};
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::{Class, Event, Lock, Meta, Policy, SHORT_LOCK_WAIT, Sink, What};
 
 /// The number of events in a batch.
 const BATCH: usize = 512;
@@ -17,6 +17,12 @@ const MOST_DECISIONS: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Out {
     wants: Class,
+    /// Wakeups, moves and waits for locks are wanted in brief.
+    is_brief: bool,
+    /// Short waits for locks since the last batch.
+    lock_waits: Span,
+    /// The moment of the last event that has been handed over.
+    handed_over: Instant,
     events: Vec<Event>,
     /// Each meta with the number of events before it.
     metas: Vec<(usize, Instant, Meta)>,
@@ -30,7 +36,18 @@ impl Out {
     pub(crate) fn new(wants: Class) -> Self {
         let room = if wants == Class::NONE { 0 } else { BATCH * 2 };
         let keeps_units = if wants.has(Class::COUNTS) { 0 } else { MANY_UNITS };
-        Self { wants, events: Vec::with_capacity(room), metas: Vec::new(), limit: BATCH, keeps_units }
+        let brief = Class::BRIEF.with(Class::DECISIONS).with(Class::PLACES).with(Class::LOCKS);
+        let is_brief = wants.has(brief) && !wants.has(Class::CORE);
+        Self {
+            wants,
+            is_brief,
+            lock_waits: Span::ZERO,
+            handed_over: Instant::ZERO,
+            events: Vec::with_capacity(room),
+            metas: Vec::new(),
+            limit: BATCH,
+            keeps_units,
+        }
     }
 
     /// Returns whether these units of a task that leaves its CPU are to be emitted. The others come when it exits or the
@@ -46,11 +63,60 @@ impl Out {
         self.wants.has(class)
     }
 
+    /// Returns whether a task's placement comes with its wakeup, and its insert into a CPU's queue with its move there.
     #[inline]
-    pub(crate) fn tell(&mut self, class: Class, at: Instant, cpu: CpuId, what: What) {
-        if !self.wants.has(class) {
+    pub(crate) fn is_brief(&self) -> bool {
+        self.is_brief
+    }
+
+    /// Emits that a task is in the local queue of `rq` now, or adds that to its wakeup or move.
+    #[inline]
+    pub(crate) fn tell_inserted(
+        &mut self,
+        at: Instant,
+        cpu: CpuId,
+        (task, rq): (TaskId, CpuId),
+        queued: What,
+    ) {
+        if self.is_brief
+            && let Some(last) = self.events.last_mut()
+            && (last.at, last.cpu) == (at, cpu)
+        {
+            match &mut last.what {
+                What::Woken { task: woken, target, inserted, .. } if (*woken, *target) == (task, rq) => {
+                    *inserted = true;
+                    return;
+                }
+                &mut What::Migrate { task: moved, from, to } if (moved, to) == (task, rq) => {
+                    last.what = What::Pulled { task, from, to };
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.tell(Class::PLACES, at, cpu, queued);
+    }
+
+    /// Emits that a CPU has waited for a lock, or adds that to the sum of short waits.
+    #[inline]
+    pub(crate) fn tell_lock_wait(&mut self, at: Instant, cpu: CpuId, lock: Lock, waited: Span) {
+        if self.is_brief && waited < SHORT_LOCK_WAIT {
+            self.lock_waits += waited;
             return;
         }
+        self.tell(Class::LOCKS, at, cpu, What::LockWait { lock, waited });
+    }
+
+    #[inline]
+    pub(crate) fn tell(&mut self, class: Class, at: Instant, cpu: CpuId, what: What) {
+        if self.wants.has(class) {
+            self.tell_wanted(at, cpu, what);
+        }
+    }
+
+    /// Like `tell` for what is known to be wanted.
+    #[inline]
+    pub(crate) fn tell_wanted(&mut self, at: Instant, cpu: CpuId, what: What) {
         if self.events.len() == self.events.capacity() {
             return self.push_more(Event { at, cpu, what });
         }
@@ -102,6 +168,12 @@ impl Out {
     }
 
     pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {
+        // It comes first, because nothing may follow the end.
+        let waited = std::mem::take(&mut self.lock_waits);
+        if waited > Span::ZERO {
+            sink.events(&[Event { at: self.handed_over, cpu: CpuId(0), what: What::LockWaits { waited } }]);
+        }
+        self.handed_over = self.events.last().map_or(self.handed_over, |last| last.at);
         let mut done = 0;
         for (before, at, meta) in self.metas.drain(..) {
             if before > done {

@@ -9,7 +9,7 @@ use crate::state::scx::queues::QueueId;
 use keel_abi::bpf::Ea;
 use keel_abi::task::{ObjectId, Policy};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId};
-use keel_trace::Timer;
+use keel_trace::{Chooser, Timer};
 
 /// A task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,8 @@ pub(crate) struct Task {
     pub(crate) ea: Ea,
     /// The CPU whose runqueue it is on, or was last on.
     pub(crate) cpu: CpuId,
+    /// Who has placed it for its coming wakeup, and where it was before, if that is yet to be emitted.
+    pub(crate) placed: Option<(Chooser, CpuId)>,
     /// The CPU on which it was last placed (`p->wake_cpu`).
     pub(crate) wake_cpu: CpuId,
     pub(crate) state: State,

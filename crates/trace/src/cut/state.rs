@@ -96,8 +96,10 @@ impl State {
                 };
             }
             What::Wakeup { task, target: cpu, .. }
+            | What::Woken { task, target: cpu, .. }
             | What::Fork { child: task, target: cpu, .. }
-            | What::Migrate { task, to: cpu, .. } => {
+            | What::Migrate { task, to: cpu, .. }
+            | What::Pulled { task, to: cpu, .. } => {
                 let queue = self.waiting.get(&task).and_then(|waits| waits.queue);
                 self.waiting.insert(task, Waits { cpu, queue });
             }
@@ -121,6 +123,7 @@ impl State {
             | What::Kick { .. }
             | What::Callback { .. }
             | What::LockWait { .. }
+            | What::LockWaits { .. }
             | What::Count { .. }
             | What::Bypass { .. }
             | What::Worked { .. }

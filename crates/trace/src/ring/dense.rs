@@ -36,6 +36,7 @@ impl<'a> Dense<'a> {
                 (*prev, *next) = (self.number(*prev), self.number(*next));
             }
             What::Wakeup { task, waker: other, .. }
+            | What::Woken { task, waker: other, .. }
             | What::Fork { child: task, parent: other, .. }
             | What::Awaits { task, owner: other, .. } => {
                 (*task, *other) = (self.number(*task), self.number(*other));
@@ -53,9 +54,11 @@ impl<'a> Dense<'a> {
             | What::Throttled { task, .. }
             | What::Waited { task, .. }
             | What::Piped { task, .. }
+            | What::Pulled { task, .. }
             | What::Worked { task, .. } => *task = self.number(*task),
             What::Kick { .. }
             | What::LockWait { .. }
+            | What::LockWaits { .. }
             | What::Online { .. }
             | What::Bypass { .. }
             | What::Reserved { .. }

@@ -174,10 +174,14 @@ impl Lines {
         let name = |task| self.name(task);
         match what {
             What::Switch { prev, why, next } => format!("switch {} {} {}", name(prev), said(why), name(next)),
-            What::Wakeup { task, target, waker } => format!("wakeup {} {target} {}", name(task), name(waker)),
+            What::Wakeup { task, target, waker } | What::Woken { task, target, waker, .. } => {
+                format!("wakeup {} {target} {}", name(task), name(waker))
+            }
             What::Fork { child, target, parent } => format!("fork {} {target} {}", name(child), name(parent)),
             What::Exit { task } => format!("exit {}", name(task)),
-            What::Migrate { task, from, to } => format!("migrate {} {from} {to}", name(task)),
+            What::Migrate { task, from, to } | What::Pulled { task, from, to } => {
+                format!("migrate {} {from} {to}", name(task))
+            }
             What::Kick { target, .. } => format!("kick {target}"),
             What::Online { target, up } => format!("online {target} {}", if up { "up" } else { "down" }),
             What::Lost { events } => format!("lost {events}"),

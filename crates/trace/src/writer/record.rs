@@ -110,8 +110,10 @@ impl Record<'_> {
                 self.task(next);
                 (kind::SWITCH + index_in(&WHYS, &why)) | same
             }
-            What::Wakeup { task, target, waker } => self.three(kind::WAKEUP, task, target, waker),
-            What::Migrate { task, from, to } => {
+            What::Wakeup { task, target, waker } | What::Woken { task, target, waker, .. } => {
+                self.three(kind::WAKEUP, task, target, waker)
+            }
+            What::Migrate { task, from, to } | What::Pulled { task, from, to } => {
                 self.task(task);
                 self.target(from);
                 self.target(to);
@@ -179,6 +181,8 @@ impl Record<'_> {
             What::Exit { task } => self.one(kind::EXIT, task),
             What::Held { task } => self.one(kind::HELD, task),
             What::LockWait { lock, waited } => self.lock_wait(lock, waited.as_ns()),
+            // No writer asks for events in brief.
+            What::LockWaits { waited } => self.lock_wait(Lock::Bpf(0), waited.as_ns()),
             What::Online { target, up } => {
                 self.target(target);
                 if up { kind::ONLINE } else { kind::OFFLINE }

@@ -92,7 +92,7 @@ impl<E: Engine> Sim<E> {
         self.k.scx.slice_dfl_ns = SLICE_BYPASS_NS;
         self.k.scx.bypassed_since = Some(self.k.now);
         self.k.scx.events.count(ScxEvent::BypassActivate);
-        self.k.tell(Class::CORE, c, What::Bypass { on: true });
+        self.k.tell(Class::BRIEF, c, What::Bypass { on: true });
         self.k.give_cids();
         self.k.this_cpu().stack.push(Frame::Inited);
         self.start(c, Op::Init, TaskId::IDLE, &[]);

@@ -153,7 +153,7 @@ impl Kernel {
         self.detach_load(task);
         self.cpu(from).nr_running -= 1;
         self.task(task).busy = true;
-        self.tell(Class::CORE, c, What::Migrate { task, from, to: round.to });
+        self.tell(Class::BRIEF, c, What::Migrate { task, from, to: round.to });
         let touched_ps = self.lines.write_task_ps(task, self.cpus.holder());
         let migration_ns = self.machine.costs.migration_ns;
         self.charge_ps(c, migration_ns * 1000 + touched_ps);

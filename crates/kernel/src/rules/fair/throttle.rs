@@ -211,7 +211,7 @@ impl Kernel {
             Origin::Autogroup(_) => 0,
         });
         let (group, c) = (number, self.cpus.this_id());
-        self.tell(Class::CORE, c, What::Throttled { task, on, group });
+        self.tell(Class::BRIEF, c, What::Throttled { task, on, group });
     }
 
     /// Returns the runtime that a CPU does not need after a group's last task has left it (`return_cfs_rq_runtime()`).

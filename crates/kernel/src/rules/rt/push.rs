@@ -24,7 +24,7 @@ impl Kernel {
         let touched_ps = self.lines.write_task_ps(task, self.cpus.holder());
         let migration_ns = self.machine.costs.migration_ns;
         self.charge_ps(c, migration_ns * 1000 + touched_ps);
-        self.tell(Class::CORE, c, What::Migrate { task, from, to });
+        self.tell(Class::BRIEF, c, What::Migrate { task, from, to });
         self.cpu(to).nr_running += 1;
         self.enqueue_rt(task, false);
         self.wakeup_preempt(c, to, task);

@@ -14,7 +14,7 @@ impl Kernel {
         if on {
             self.scx.bypassed_since = Some(self.now);
             self.scx.events.count(ScxEvent::BypassActivate);
-            self.tell(Class::CORE, c, What::Bypass { on });
+            self.tell(Class::BRIEF, c, What::Bypass { on });
         }
     }
 
@@ -24,7 +24,7 @@ impl Kernel {
             let spent = self.now.since(since);
             self.counters.bypass_time += spent;
             self.scx.events.add(ScxEvent::BypassDuration, spent.as_ns());
-            self.tell(Class::CORE, c, What::Bypass { on: false });
+            self.tell(Class::BRIEF, c, What::Bypass { on: false });
         }
     }
 

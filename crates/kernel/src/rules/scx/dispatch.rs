@@ -8,6 +8,7 @@ use crate::state::task::{OpsState, Task};
 use keel_abi::bpf::World;
 use keel_abi::scx::enq;
 use keel_abi::{CpuId, TaskId};
+use keel_trace::{Class, What};
 
 impl Kernel {
     /// Moves a task from the node's global queue to `c`'s local one.
@@ -104,11 +105,18 @@ impl Kernel {
     /// queue.
     #[inline(always)]
     fn pull<W: World>(&mut self, world: &mut W, c: CpuId, (task, from): (TaskId, CpuId), enq_flags: u64) {
+        let is_simple = self.this_cpu().in_balance && self.is_simple_insert(enq_flags);
+        let mut pulled = None;
         if from != c {
             self.move_here(world, c, (task, from));
+            if is_simple && self.out.is_brief() {
+                pulled = Some(What::Pulled { task, from, to: c });
+            } else {
+                self.tell(Class::BRIEF, c, What::Migrate { task, from, to: c });
+            }
         }
-        if self.this_cpu().in_balance && self.is_simple_insert(enq_flags) {
-            self.insert_here(c, task);
+        if is_simple {
+            self.insert_here(c, task, pulled);
         } else {
             self.insert_local(world, c, c, task, enq_flags);
         }

@@ -27,7 +27,8 @@ impl Kernel {
             return self.insert(world, c, self.queues.local(rq), task, enq_flags);
         }
         let task_ps = self.lines.write_task_ps(task, self.cpus.holder());
-        self.link_local(c, rq, (task, task_ps), is_at_head(enq_flags));
+        let queued = self.link_local(c, rq, (task, task_ps), is_at_head(enq_flags));
+        self.out.tell_inserted(self.now, c, (task, rq), queued);
         self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
@@ -39,18 +40,22 @@ impl Kernel {
     }
 
     /// Like [`Kernel::insert_local`] for a simple insert by a CPU that picks into its own queue, right after it has taken
-    /// the task out of another one.
+    /// the task out of another one. `pulled` is to be emitted instead of the insert, if any.
     #[inline(always)]
-    pub(crate) fn insert_here(&mut self, c: CpuId, task: TaskId) {
+    pub(crate) fn insert_here(&mut self, c: CpuId, task: TaskId, pulled: Option<What>) {
         let task_ps = self.lines.rewrite_task_ps(task, self.cpus.holder());
-        self.link_local(c, c, (task, task_ps), false);
+        let queued = self.link_local(c, c, (task, task_ps), false);
         let cpu = self.this_cpu();
         cpu.next_class = cpu.next_class.max(SchedClass::Ext);
+        match pulled {
+            Some(pulled) => self.out.tell_wanted(self.now, c, pulled),
+            None => self.tell(Class::PLACES, c, queued),
+        }
     }
 
-    /// Links `task`, whose line has cost `task_ps`, into the local queue of `rq`.
+    /// Links `task`, whose line has cost `task_ps`, into the local queue of `rq`. Returns what the caller is to emit.
     #[inline(always)]
-    fn link_local(&mut self, c: CpuId, rq: CpuId, (task, task_ps): (TaskId, u64), at_head: bool) {
+    fn link_local(&mut self, c: CpuId, rq: CpuId, (task, task_ps): (TaskId, u64), at_head: bool) -> What {
         let queue = self.queues.local(rq);
         self.enters_queue(task, queue, false);
         let mut ps = task_ps + self.lines.write_queue_ps(queue, self.cpus.holder());
@@ -64,7 +69,7 @@ impl Kernel {
         }
         let queued = What::Queued { task, dsq: dsq.id(), len: dsq.len() };
         self.charge_ps(c, ps);
-        self.tell(Class::PLACES, c, queued);
+        queued
     }
 
     /// `task` is in `queue` now. If that is not `in_custody` of its scheduler, `task` leaves its custody. Returns the
