@@ -86,10 +86,9 @@ impl Conduct {
     /// Keeps the `keep` longest findings of each kind.
     pub fn new(limits: Limits, keep: usize) -> Self {
         let found = || Found::new(keep);
-        let least = limits.delay.unwrap_or(DELAY).min(BOUND);
         Self {
-            scene: Scene::of_waits_beyond(least),
-            least,
+            scene: Scene::default(),
+            least: limits.delay.unwrap_or(DELAY).min(BOUND),
             starvation: Starvation { found: found() },
             delays: LongDelays { found: found(), limit: limits.delay },
             bouncing: Bouncing { found: found() },

@@ -114,7 +114,7 @@ impl From<TaskId> for Task {
             crowd: 0,
             load: (0, 1),
             beside: TaskId::IDLE,
-            course: Course::begin(Instant::ZERO, Span::ZERO),
+            course: Course::begin(Instant::ZERO),
             ran: Span::ZERO,
             waited: Span::ZERO,
             origin: Origin::new(id),
@@ -441,23 +441,12 @@ pub(crate) struct Scene {
     pub(crate) tasks: Tasks<Task>,
     pub(crate) sets: Sets,
     machine: CpuSet,
-    /// The shortest part of a wait that is kept apart from the others.
-    least_part: Span,
 }
 
 /// The set of all CPUs, among [`Scene::sets`].
 const ALL: u32 = 0;
 
-/// A wait is at least so many times as long as a part that is not kept apart.
-const PARTS: u64 = 4096;
-
 impl Scene {
-    /// Nothing is known yet. Waits that are not longer than `least` are not judged.
-    pub(crate) fn of_waits_beyond(least: Span) -> Self {
-        let least_part = Span::from_ns((least.as_ns() / PARTS).max(1));
-        Self { least_part, ..Self::default() }
-    }
-
     /// A machine of idle CPUs.
     pub(crate) fn start(&mut self, at: Instant, cpus: u32) {
         self.now = at;
@@ -527,10 +516,9 @@ impl Scene {
             ref mut weight,
             by_cpu,
             ref sets,
-            least_part,
             ..
         } = self;
-        (tasks.at(slot), Machine { cpus, online, waiting, weight, by_cpu, sets, least_part })
+        (tasks.at(slot), Machine { cpus, online, waiting, weight, by_cpu, sets })
     }
 
     /// The first task comes that may not use all CPUs: counts the weights that are on each.
@@ -556,10 +544,9 @@ impl Scene {
             ref mut weight,
             by_cpu,
             ref sets,
-            least_part,
             ..
         } = self;
-        Some((tasks.row(slot)?, Machine { cpus, online, waiting, weight, by_cpu, sets, least_part }))
+        Some((tasks.row(slot)?, Machine { cpus, online, waiting, weight, by_cpu, sets }))
     }
 
     /// The task that runs on `cpu`; [`TaskId::IDLE`] if none does.
@@ -585,7 +572,6 @@ pub(crate) struct Machine<'a> {
     weight: &'a mut u64,
     by_cpu: bool,
     sets: &'a Sets,
-    least_part: Span,
 }
 
 impl Machine<'_> {
@@ -641,7 +627,7 @@ impl Machine<'_> {
         *self.waiting += 1;
         task.state = State::Waiting;
         task.crowd = *self.waiting;
-        task.course = Course::begin(at, self.least_part);
+        task.course = Course::begin(at);
         let cpu = self.cpus.get(rq);
         task.beside = cpu.runs;
         cpu.enters(at, slot);
