@@ -65,24 +65,29 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     // SAFETY: as above.
     unsafe {
         debug_assert!((*context).insns <= 0, "the caller has looked at the fuel");
-        let args = [r1, r2, r3, r4, r5];
-        match ask::<H, false>(context, &args) {
-            Some(value) => value,
-            None => host_later(context, &args),
-        }
+        (*context).args = [r1, r2, r3, r4, r5];
+        answer(
+            context,
+            #[inline(always)]
+            || ask::<H>(context),
+        )
     }
 }
 
 /// What native code calls instead of [`host_call`] to call such a function.
 pub(crate) fn frequent<H: Host<VmWorld>>(which: Frequent) -> HostCall {
-    match which {
-        Frequent::MapLookup => host_call_of::<H, { Frequent::MapLookup as usize }>,
-        Frequent::SpinLock => host_call_of::<H, { Frequent::SpinLock as usize }>,
-        Frequent::SpinUnlock => host_call_of::<H, { Frequent::SpinUnlock as usize }>,
+    macro_rules! entry_of {
+        ($($which:ident)*) => {
+            match which { $(Frequent::$which => host_call_of::<H, { Frequent::$which as usize }>,)* }
+        };
     }
+    entry_of!(
+        MapLookup SpinLock SpinUnlock SelectCpuDfl DsqInsert DsqInsertVtime DsqMoveToLocalV1 DsqMoveToLocal
+        TaskSetSlice TaskSetVtime TaskCpu TaskFromPid TaskRelease KickCpu
+    )
 }
 
-/// As [`host_call`], for calls of the helper at index `WHICH` of [`Frequent::ALL`].
+/// As [`host_call`], for calls of the function at index `WHICH` of [`Frequent::ALL`].
 ///
 /// # Safety
 /// As for [`host_call`].
@@ -94,43 +99,131 @@ unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize>(
     r4: u64,
     r5: u64,
 ) -> u64 {
-    // SAFETY: as above, and as for `called`. The host doesn't panic.
+    // SAFETY: as above, and as for `called`.
     unsafe {
         debug_assert!((*context).insns <= 0, "the caller has looked at the fuel");
-        let (host, site, _) = called::<H>(context, false);
-        match host.call_frequent(site, Frequent::ALL[WHICH], [r1, r2]) {
-            Some(value) => value,
-            None => host_call::<H>(context, r1, r2, r3, r4, r5),
+        let (which, args) = (const { Frequent::ALL[WHICH] }, [r1, r2, r3, r4, r5]);
+        if which.is_simple() {
+            // The host doesn't panic.
+            let (host, site, _) = called::<H>(context);
+            return match host.call_frequent(site, which, &args) {
+                Some(Reply::Value(value)) => value,
+                Some(_) => {
+                    keep_args(context, which, &args);
+                    wait(context)
+                }
+                None => host_call::<H>(context, r1, r2, r3, r4, r5),
+            };
+        }
+        keep_args(context, which, &args);
+        answer(
+            context,
+            #[inline(always)]
+            || {
+                let (host, site, _) = called::<H>(context);
+                match host.call_frequent(site, which, &args) {
+                    Some(reply) => taken(context, reply),
+                    None => call::<H>(context),
+                }
+            },
+        )
+    }
+}
+
+/// Keeps the arguments of a call for when it is made again.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(always)]
+unsafe fn keep_args(context: *mut Context, which: Frequent, args: &[u64; 5]) {
+    // SAFETY: as above.
+    let kept = unsafe { &mut (*context).args };
+    // No loop, and no call of memcpy.
+    if which.args() > 0 {
+        kept[0] = args[0];
+    }
+    if which.args() > 1 {
+        kept[1] = args[1];
+    }
+    if which.args() > 2 {
+        kept[2] = args[2];
+    }
+    if which.args() > 3 {
+        kept[3] = args[3];
+    }
+    const { assert!(most_args() == 4) };
+}
+
+/// The most arguments of all frequent functions.
+const fn most_args() -> usize {
+    let (mut most, mut i) = (0, 0);
+    while i < Frequent::ALL.len() {
+        if Frequent::ALL[i].args() > most {
+            most = Frequent::ALL[i].args();
+        }
+        i += 1;
+    }
+    most
+}
+
+/// The value of the call that `ask` makes, perhaps later. `ask` returns nothing if the callback must be suspended, or
+/// stopped for the reason that is in the context.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(always)]
+unsafe fn answer(context: *mut Context, ask: impl FnOnce() -> Option<u64>) -> u64 {
+    // No panic may unwind through native code, so it is caught here and continues in the driver.
+    // The closure captures and returns little: this is the hot path.
+    // SAFETY: as above.
+    unsafe {
+        match catch_unwind(AssertUnwindSafe(ask)) {
+            Ok(Some(value)) => value,
+            Ok(None) => wait(context),
+            Err(payload) => panicked(context, payload),
         }
     }
 }
 
-/// Suspends the callback until its call is to be made again, until the host returns a value.
+/// Suspends the callback until the call whose arguments are in the context has been made, and returns its value. Stops
+/// the callback if the context says why.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline(never)]
-unsafe fn host_later(context: *mut Context, args: &[u64; 5]) -> u64 {
-    loop {
-        // SAFETY: as for `host_call`. The resuming code may have a host of another type, so this goes through the
-        // context.
-        unsafe {
-            Context::pause(context, Signal::Suspended);
-            let host_again = (*context).host_again.expect("set on entry");
-            if let Some(value) = host_again(context, args) {
-                return value;
-            }
+unsafe fn wait(context: *mut Context) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        if (*context).refused.is_some() {
+            stopped(context);
         }
+        (*context).makes_call = true;
+        Context::pause(context, Signal::Suspended)
     }
 }
 
-/// Makes a call again; `None` if the host wants the callback suspended once more.
+/// Makes the call again for which a callback was suspended. Returns nothing if the callback stays suspended, or must be
+/// stopped for the reason that is in the context.
 ///
 /// # Safety
-/// As for [`host_call`].
-pub(crate) unsafe fn host_again<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
-    // SAFETY: as for `host_call`.
-    unsafe { ask::<H, true>(context, args) }
+/// Nobody uses a reference to the context, the world or the host, except for this.
+#[inline(always)]
+pub(crate) unsafe fn ask_again<H: Host<VmWorld>>(
+    context: *mut Context,
+    host: &mut H,
+    world: &mut VmWorld,
+) -> Option<u64> {
+    // SAFETY: as above; the callback's site is one that calls the host.
+    unsafe {
+        let (site, func) = call_site(context, world, true);
+        match host.call_at_once(site, func, &(*context).args) {
+            Some(reply) => taken(context, reply),
+            None => {
+                let (site, func) = call_site(context, world, true);
+                taken(context, host.call(site, func, &(*context).args))
+            }
+        }
+    }
 }
 
 /// Asks the host once whether the callback may continue.
@@ -169,76 +262,32 @@ pub(crate) unsafe fn host_clocks<H: Host<VmWorld>>(context: *mut Context) -> Opt
     unsafe { (*(*context).host.cast::<H>()).clocks().map(std::ptr::from_mut) }
 }
 
-/// The outcome of one call.
-enum Outcome {
-    Value(u64),
-    Suspend,
-    /// It must be stopped, for the reason that is in the context. If there is none, nothing was done, because something
-    /// about the call is rare.
-    Other,
-}
-
-impl Outcome {
-    /// The outcome of a call with this answer.
-    ///
-    /// # Safety
-    /// As for [`host_call`].
-    #[inline(always)]
-    unsafe fn of(context: *mut Context, reply: Reply) -> Self {
-        match reply {
-            Reply::Value(value) => Self::Value(value),
-            Reply::Suspend => Self::Suspend,
-            Reply::Stop(kind) => {
-                // SAFETY: as above.
-                unsafe { (*context).refused = Some(kind) };
-                Self::Other
-            }
-        }
-    }
-}
-
-/// Calls the host once, perhaps again; `None` if it wants the callback suspended.
+/// The value in an answer. Without one, the callback must be suspended, or stopped for the reason that is then in the
+/// context.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline(always)]
-unsafe fn ask<H: Host<VmWorld>, const AGAIN: bool>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
-    // No panic may unwind through native code, so it is caught here and continues in the driver.
-    // The closure captures and returns little: this is the hot path.
-    // SAFETY: as above.
-    unsafe {
-        let outcome = catch_unwind(AssertUnwindSafe(
-            #[inline(always)]
-            || call_at_once::<H, AGAIN>(context, args),
-        ));
-        match outcome {
-            Ok(Outcome::Value(value)) => Some(value),
-            Ok(Outcome::Suspend) => None,
-            Ok(Outcome::Other) => ask_rarely::<H>(context, args, AGAIN),
-            Err(payload) => panicked(context, payload),
-        }
+unsafe fn taken(context: *mut Context, reply: Reply) -> Option<u64> {
+    if let Reply::Value(value) = reply {
+        return Some(value);
     }
+    if let Reply::Stop(kind) = reply {
+        // SAFETY: as above.
+        unsafe { refuse(context, kind) };
+    }
+    None
 }
 
-/// Like [`ask`], where something about the call is rare, or the callback must be stopped.
+/// The callback must be stopped for this reason.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[cold]
 #[inline(never)]
-unsafe fn ask_rarely<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Option<u64> {
+unsafe fn refuse(context: *mut Context, kind: Box<FaultKind>) {
     // SAFETY: as above.
-    unsafe {
-        if (*context).refused.is_some() {
-            stopped(context);
-        }
-        match catch_unwind(AssertUnwindSafe(|| call::<H>(context, args, again))) {
-            Ok(Outcome::Value(value)) => Some(value),
-            Ok(Outcome::Suspend) => None,
-            Ok(Outcome::Other) => stopped(context),
-            Err(payload) => panicked(context, payload),
-        }
-    }
+    unsafe { (*context).refused = Some(kind) };
 }
 
 /// Stops the callback for the reason that is in the context.
@@ -268,31 +317,34 @@ unsafe fn panicked(context: *mut Context, payload: Box<dyn Any + Send>) -> ! {
     }
 }
 
-/// Calls the host, if nothing about the call is rare.
+/// Calls the host with the arguments that are in the context.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline(always)]
-unsafe fn call_at_once<H: Host<VmWorld>, const AGAIN: bool>(
-    context: *mut Context,
-    args: &[u64; 5],
-) -> Outcome {
+unsafe fn ask<H: Host<VmWorld>>(context: *mut Context) -> Option<u64> {
     // SAFETY: as for `called`.
     unsafe {
-        let (host, site, func) = called::<H>(context, AGAIN);
-        host.call_at_once(site, func, args).map_or(Outcome::Other, |reply| Outcome::of(context, reply))
+        let (host, site, func) = called::<H>(context);
+        match host.call_at_once(site, func, &(*context).args) {
+            Some(reply) => taken(context, reply),
+            None => call::<H>(context),
+        }
     }
 }
 
-/// Calls the host.
+/// Like [`ask`], if something about the call is rare.
 ///
 /// # Safety
 /// As for [`host_call`].
-unsafe fn call<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Outcome {
+#[cold]
+#[inline(never)]
+unsafe fn call<H: Host<VmWorld>>(context: *mut Context) -> Option<u64> {
     // SAFETY: as for `called`.
     unsafe {
-        let (host, site, func) = called::<H>(context, again);
-        Outcome::of(context, host.call(site, func, args))
+        let (host, site, func) = called::<H>(context);
+        let reply = host.call(site, func, &(*context).args);
+        taken(context, reply)
     }
 }
 
@@ -301,10 +353,7 @@ unsafe fn call<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: 
 /// # Safety
 /// As for [`host_call`], and nobody else uses the host and the world as long as these references live.
 #[inline(always)]
-unsafe fn called<'a, H: Host<VmWorld>>(
-    context: *mut Context,
-    again: bool,
-) -> (&'a mut H, CallSite<'a, VmWorld>, FuncId) {
+unsafe fn called<'a, H: Host<VmWorld>>(context: *mut Context) -> (&'a mut H, CallSite<'a, VmWorld>, FuncId) {
     // SAFETY: `host` and `world` were set from exclusive references. The code that entered the fiber holds them and
     // does not use them before the fiber is left; the site is one that calls the host.
     unsafe {
@@ -312,9 +361,26 @@ unsafe fn called<'a, H: Host<VmWorld>>(
         if (*context).serves {
             give_carry(context, host);
         }
+        let (site, func) = call_site(context, world, false);
+        (host, site, func)
+    }
+}
+
+/// What the host needs to know of a call.
+///
+/// # Safety
+/// Nobody changes the context meanwhile; its site is one that calls the host.
+#[inline(always)]
+unsafe fn call_site(
+    context: *const Context,
+    world: &mut VmWorld,
+    again: bool,
+) -> (CallSite<'_, VmWorld>, FuncId) {
+    // SAFETY: as above; there is a callee for each site.
+    unsafe {
         let number = (*context).site;
         let func = *(*context).callees.add(number as usize);
-        (host, CallSite { world, cpu: (*context).cpu, usage: (*context).usage(), again, number }, func)
+        (CallSite { world, cpu: (*context).cpu, usage: (*context).usage(), again, number }, func)
     }
 }
 

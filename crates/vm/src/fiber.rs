@@ -100,14 +100,15 @@ impl Fiber {
     }
 }
 
-/// Enters the fiber of this context, which is one of these, and continues where it was suspended.
+/// Enters the fiber of this context, which is one of these, and continues where it was suspended, with this value of the
+/// call that it waits for.
 ///
 /// # Safety
 /// It was suspended, and nobody uses a reference to its context.
 #[inline(always)]
-pub(crate) unsafe fn resume(context: *mut Context, fibers: &mut [Fiber]) -> Left {
+pub(crate) unsafe fn resume(context: *mut Context, value: u64, fibers: &mut [Fiber]) -> Left {
     // SAFETY: as above.
-    unsafe { way::resume(context, || &mut fibers[(*context).number as usize].routine) }
+    unsafe { way::resume(context, value, || &mut fibers[(*context).number as usize].routine) }
 }
 
 impl Drop for Fiber {

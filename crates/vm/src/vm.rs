@@ -317,7 +317,6 @@ impl Vm {
             stall_ps: 0,
             bad_accesses: 0,
             host: ptr::null_mut(),
-            host_again: None,
             host_turn: None,
             host_clock: None,
             host_meter: None,
@@ -336,6 +335,8 @@ impl Vm {
             carry_ps: HOST_SERVES,
             known_ps: self.config.known_ps.unwrap_or_default(),
             number: self.fibers.len() as u32,
+            makes_call: false,
+            args: [0; 5],
             serves: self.serves(),
             job: Job::default(),
             refused: None,
@@ -594,10 +595,9 @@ impl Engine for Vm {
     fn resume<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId) -> Progress {
         let seat = &mut self.seats[cpu.index()];
         let context = *seat.suspended.last().expect("a callback of this CPU is suspended");
-        let fibers = &mut self.fibers;
+        let (fibers, world) = (&mut self.fibers, &mut self.world);
         // SAFETY: the context is the fiber's own, and nobody uses a reference to it.
-        let Left { value, signal } =
-            unsafe { enter(context, host, &mut self.world, || fiber::resume(context, fibers)) };
+        let Left { value, signal } = unsafe { go_on(context, host, world, fibers) };
         if signal == Signal::Suspended {
             return Progress::Suspended;
         }
@@ -612,6 +612,49 @@ impl Engine for Vm {
         }
         // SAFETY: the same.
         unsafe { done(context, value) }
+    }
+}
+
+/// Goes on with the callback of this context, which is that of a fiber among these. If it waits for the value of a call, the
+/// call is made before the fiber is entered.
+///
+/// # Safety
+/// It is suspended, and nobody uses a reference to its context.
+#[inline(always)]
+unsafe fn go_on<H: Host<VmWorld>>(
+    context: *mut Context,
+    host: &mut H,
+    world: &mut VmWorld,
+    fibers: &mut [Fiber],
+) -> Left {
+    // SAFETY: as above.
+    unsafe {
+        let mut value = 0;
+        if (*context).makes_call {
+            match calls::ask_again(context, host, world) {
+                Some(answer) => value = answer,
+                None => return Left { value: 0, signal: not_answered(context) },
+            }
+        }
+        enter(context, host, world, || fiber::resume(context, value, fibers))
+    }
+}
+
+/// What becomes of a suspended callback whose call has no value yet.
+///
+/// # Safety
+/// As for [`go_on`].
+#[cold]
+#[inline(never)]
+unsafe fn not_answered(context: *mut Context) -> Signal {
+    // SAFETY: as above.
+    let context = unsafe { &mut *context };
+    match context.refused.take() {
+        Some(kind) => {
+            context.refuse(*kind);
+            Signal::Failed
+        }
+        None => Signal::Suspended,
     }
 }
 
@@ -666,7 +709,6 @@ unsafe fn set_calls<H: Host<VmWorld>>(context: *mut Context) {
     unsafe {
         (*context).host_call = Some(calls::host_call::<H>);
         (*context).frequent_calls = Frequent::ALL.map(|which| Some(calls::frequent::<H>(which)));
-        (*context).host_again = Some(calls::host_again::<H>);
         (*context).host_turn = Some(calls::host_turn::<H>);
         (*context).host_clock = Some(calls::host_clock::<H>);
         (*context).host_meter = Some(calls::host_meter::<H>);

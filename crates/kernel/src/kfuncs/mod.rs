@@ -38,9 +38,10 @@ use crate::state::event::Source;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
 use crate::state::scx::cids::NOWHERE;
-use keel_abi::bpf::{CallSite, Ea, FaultKind, Frequent, FuncId, Host, Meter, Reply, Usage, World};
+use keel_abi::bpf::{CallSite, FaultKind, Frequent, FuncId, Host, Meter, Reply, Usage, World};
 use keel_abi::clocks::Clocks;
 use keel_abi::order::{NO_CALL, Order, Point, Step};
+use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant, Span};
 
 /// The outcome of serving a function.
@@ -127,42 +128,19 @@ impl<W: World> Host<W> for Kernel {
     /// of it. Inlined into its caller, so that nothing of a call goes through memory.
     #[inline(always)]
     fn call_at_once(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Option<Reply> {
-        let CallSite { world, cpu: c, usage, again, number } = site;
-        let at = self.callback_comes_to(usage);
-        let terms = self.terms.get(func.0 as usize)?;
-        let cpu = &mut *self.cpus.this_cpu;
-        let callback = &mut cpu.callback;
-        if callback.is_plain() && terms.allows_callback(callback.op) {
-            if terms.is_boundary(callback.op) {
-                if again {
-                    if let Some(value) = callback.reply.take() {
-                        return Some(Reply::Value(value));
-                    }
-                } else if !self.queue.comes_first(c, at) {
-                    return Some(Reply::Suspend);
-                }
-                self.now = self.now.max(at);
-            }
-        } else if !passes_nobody(callback, terms, again) {
-            return None;
-        }
-        callback.call = number;
-        cpu.spent_ps += terms.cost_ps;
-        let served = serve::serves(terms.f)(self, world, c, terms.f, args);
-        if self.exit.is_some() {
-            self.blame_call();
-        }
-        Some(self.reply(served))
+        self.serve_at_once(
+            site,
+            func,
+            #[inline(always)]
+            |terms, op| terms.is_boundary(op),
+            #[inline(always)]
+            |k, w, c, f| serve::serves(f)(k, w, c, f, args),
+        )
     }
 
     #[inline(always)]
-    fn call_frequent(&mut self, site: CallSite<'_, W>, which: Frequent, args: [u64; 2]) -> Option<u64> {
-        let args = args.map(Ea);
-        match which {
-            Frequent::MapLookup => self.look_up_at_once(site, args),
-            Frequent::SpinLock => self.spin_lock_at_once(site, args[0]),
-            Frequent::SpinUnlock => self.spin_unlock_at_once(site, args[0]),
-        }
+    fn call_frequent(&mut self, site: CallSite<'_, W>, which: Frequent, args: &[u64; 5]) -> Option<Reply> {
+        self.serve_frequent(site, which, args)
     }
 
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {
@@ -213,6 +191,48 @@ impl<W: World> Host<W> for Kernel {
 
     fn clocks(&mut self) -> Option<&mut Clocks> {
         self.clocks.as_deref_mut()
+    }
+}
+
+impl Kernel {
+    /// Serves a call of a usual callback that neither waits for its turn nor is forbidden. Otherwise does nothing and
+    /// returns nothing.
+    #[inline(always)]
+    fn serve_at_once<W: World>(
+        &mut self,
+        site: CallSite<'_, W>,
+        func: FuncId,
+        is_boundary: impl Fn(&Terms, Op) -> bool,
+        serves: impl FnOnce(&mut Self, &mut W, CpuId, F) -> Served,
+    ) -> Option<Reply> {
+        let CallSite { world, cpu: c, usage, again, number } = site;
+        let at = self.callback_comes_to(usage);
+        let terms = self.terms.get(func.0 as usize)?;
+        let cpu = &mut *self.cpus.this_cpu;
+        let callback = &mut cpu.callback;
+        if callback.is_plain() && terms.allows_callback(callback.op) {
+            if is_boundary(terms, callback.op) {
+                if again {
+                    if let Some(value) = callback.reply.take() {
+                        return Some(Reply::Value(value));
+                    }
+                } else if !self.queue.is_before_all(at) {
+                    // Who comes first in a tie takes a while to find out.
+                    return self.queue.is_after_first(at).then_some(Reply::Suspend);
+                }
+                self.now = self.now.max(at);
+            }
+        } else if !passes_nobody(callback, terms, again) {
+            return None;
+        }
+        callback.call = number;
+        cpu.spent_ps += terms.cost_ps;
+        let f = terms.f;
+        let served = serves(self, world, c, f);
+        if self.exit.is_some() {
+            self.blame_call();
+        }
+        Some(self.reply(served))
     }
 }
 
@@ -331,10 +351,12 @@ impl Kernel {
     fn reply(&mut self, served: Served) -> Reply {
         let cpu = self.this_cpu();
         cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps);
-        match served {
-            Served::Value(value) if !cpu.pauses.owes_dequeue() => Reply::Value(value),
-            other => self.reply_rarely(other),
+        if let Served::Value(value) = served
+            && !cpu.pauses.owes_dequeue()
+        {
+            return Reply::Value(value);
         }
+        self.reply_rarely(served)
     }
 
     #[cold]

@@ -167,9 +167,9 @@ impl values::Data for Globals<'_> {
 
     fn frequent(&self, site: u32) -> Option<Frequent> {
         let import = self.code.sites.get(site as usize)?.import;
-        match self.code.imports.get(import as usize)?.0 {
-            Needed::Helper(number) => Frequent::helper(number),
-            Needed::Kfunc(_) => None,
+        match &self.code.imports.get(import as usize)?.0 {
+            Needed::Helper(number) => Frequent::helper(*number),
+            Needed::Kfunc(name) => Frequent::kfunc(name),
         }
     }
 

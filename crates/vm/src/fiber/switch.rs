@@ -154,14 +154,18 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
     )
 }
 
-/// Continues where the fiber was left. All that this needs is in the context.
+/// Continues where the fiber was left, with this value. All else that this needs is in the context.
 ///
 /// # Safety
 /// It was left by [`pause`].
 #[inline(always)]
-pub(super) unsafe fn resume<'a>(context: *mut Context, _: impl FnOnce() -> &'a mut Routine) -> Left {
+pub(super) unsafe fn resume<'a>(
+    context: *mut Context,
+    value: u64,
+    _: impl FnOnce() -> &'a mut Routine,
+) -> Left {
     // SAFETY: as above.
-    unsafe { go_on(context) }
+    unsafe { go_on(context, value) }
 }
 
 /// As [`resume`].
@@ -169,9 +173,10 @@ pub(super) unsafe fn resume<'a>(context: *mut Context, _: impl FnOnce() -> &'a m
 /// # Safety
 /// The same.
 #[unsafe(naked)]
-unsafe extern "C" fn go_on(context: *mut Context) -> Left {
+unsafe extern "C" fn go_on(context: *mut Context, value: u64) -> Left {
     naked_asm!(
         keep!(),
+        "mov rax, rsi",
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {fiber}]",
         give_back!(),
@@ -181,13 +186,13 @@ unsafe extern "C" fn go_on(context: *mut Context) -> Left {
     )
 }
 
-/// Leaves the fiber until it is resumed. The code that resumes it continues when its job is done, and not the code that
+/// Leaves the fiber until it is resumed, and returns what it is resumed with. The code that resumes it continues when its job is done, and not the code that
 /// began it, so then that needs all its registers back: the job returns to the end of this function.
 ///
 /// # Safety
 /// Called on the fiber of this context.
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) {
+pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) -> u64 {
     naked_asm!(
         keep!(),
         "mov [rdi + {fiber}], rsp",
