@@ -21,9 +21,8 @@ use corosensei::stack::DefaultStack;
 use std::ptr::NonNull;
 pub(crate) use way::{Link, pause, start};
 
-/// How a fiber was left, as a C function returns it: in two registers.
+/// How a fiber was left.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
 pub(crate) struct Left {
     /// R0, if the job is done.
     pub(crate) value: u64,
@@ -42,6 +41,20 @@ pub(crate) enum Signal {
     Failed,
     /// The host panicked; the payload is in the context.
     Panicked,
+}
+
+impl Signal {
+    /// The signal with this number.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn from_number(number: u32) -> Self {
+        match number {
+            0 => Self::Done,
+            1 => Self::Suspended,
+            2 => Self::Failed,
+            _ => Self::Panicked,
+        }
+    }
 }
 
 /// Bytes of a fiber's stack: eight frames of either engine, with the host's calls on top.
