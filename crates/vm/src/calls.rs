@@ -74,6 +74,22 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     }
 }
 
+/// As [`host_call`], with the arguments that are in the context.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(never)]
+unsafe fn call_as_kept<H: Host<VmWorld>>(context: *mut Context) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        answer(
+            context,
+            #[inline(always)]
+            || ask::<H>(context),
+        )
+    }
+}
+
 /// What native code calls instead of [`host_call`] to call such a function.
 pub(crate) fn frequent<H: Host<VmWorld>>(which: Frequent) -> HostCall {
     macro_rules! entry_of {
@@ -112,7 +128,10 @@ unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize>(
                     keep_args(context, which, &args);
                     wait(context)
                 }
-                None => host_call::<H>(context, r1, r2, r3, r4, r5),
+                None => {
+                    keep_args(context, which, &args);
+                    call_as_kept::<H>(context)
+                }
             };
         }
         keep_args(context, which, &args);
@@ -218,11 +237,27 @@ pub(crate) unsafe fn ask_again<H: Host<VmWorld>>(
         let (site, func) = call_site(context, world, true);
         match host.call_at_once(site, func, &(*context).args) {
             Some(reply) => taken(context, reply),
-            None => {
-                let (site, func) = call_site(context, world, true);
-                taken(context, host.call(site, func, &(*context).args))
-            }
+            None => ask_again_rarely(context, host, world),
         }
+    }
+}
+
+/// Like [`ask_again`], if something about the call is rare.
+///
+/// # Safety
+/// As for [`ask_again`].
+#[cold]
+#[inline(never)]
+unsafe fn ask_again_rarely<H: Host<VmWorld>>(
+    context: *mut Context,
+    host: &mut H,
+    world: &mut VmWorld,
+) -> Option<u64> {
+    // SAFETY: as above.
+    unsafe {
+        let (site, func) = call_site(context, world, true);
+        let reply = host.call(site, func, &(*context).args);
+        taken(context, reply)
     }
 }
 

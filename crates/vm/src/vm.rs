@@ -398,7 +398,7 @@ impl Vm {
             match left.signal {
                 Signal::Done => done(context, left.value),
                 Signal::Suspended => {
-                    self.suspend(cpu);
+                    self.suspend();
                     Progress::Suspended
                 }
                 Signal::Failed | Signal::Panicked => self.broken(context),
@@ -406,10 +406,12 @@ impl Vm {
         }
     }
 
-    /// The fiber at hand, just launched for a job of `cpu`, was suspended.
+    /// The fiber at hand, just launched for a job, was suspended.
     #[inline(never)]
-    fn suspend(&mut self, cpu: CpuId) {
+    fn suspend(&mut self) {
         let context = self.at_hand.context;
+        // SAFETY: the fiber's code isn't running.
+        let cpu = unsafe { (*context).cpu };
         self.at_hand = self.idle.0.pop().map_or(AtHand::NONE, AtHand::new);
         self.seats[cpu.index()].suspend(context);
     }
@@ -564,7 +566,7 @@ impl Engine for Vm {
         match left.signal {
             Signal::Done => AtOnce::Done { value: left.value, usage },
             Signal::Suspended => {
-                self.suspend(cpu);
+                self.suspend();
                 AtOnce::Suspended
             }
             Signal::Failed | Signal::Panicked => AtOnce::Failed,
