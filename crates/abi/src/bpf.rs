@@ -395,7 +395,7 @@ pub enum AtOnce {
         /// Everything that it used.
         usage: Usage,
     },
-    /// As [`Progress::Suspended`].
+    /// As [`Progress::Suspended`], once [`Engine::put_aside`] has been called.
     Suspended,
     /// It was stopped; [`Engine::failed`] says why.
     Failed,
@@ -690,6 +690,10 @@ pub trait Engine {
         args: [u64; 3],
         begins: impl FnOnce(&mut H),
     ) -> AtOnce;
+
+    /// Puts the callback aside for which [`Engine::start_at_once`] has just returned [`AtOnce::Suspended`]. Must be
+    /// called before anything else.
+    fn put_aside(&mut self);
 
     /// Why the callback was stopped for which [`Engine::start_at_once`] has just returned [`AtOnce::Failed`], and
     /// everything that it used until then.

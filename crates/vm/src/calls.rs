@@ -270,13 +270,18 @@ pub(crate) unsafe fn host_turn<H: Host<VmWorld>>(context: *mut Context, again: b
     unsafe { (*(*context).host.cast::<H>()).turn((*context).cpu, (*context).usage(), again) }
 }
 
-/// Asks the host what a clock shows.
+/// A clock as the host would read it; `known` says which, for its price. Emitted code calls this.
 ///
 /// # Safety
-/// As for [`host_call`].
-pub(crate) unsafe fn host_clock<H: Host<VmWorld>>(context: *mut Context) -> Instant {
-    // SAFETY: as for `call_once`.
-    unsafe { (*(*context).host.cast::<H>()).clock((*context).usage()) }
+/// As for [`host_call`]; the host doesn't serve all calls.
+pub(crate) unsafe extern "C" fn host_clock<H: Host<VmWorld>>(context: *mut Context, known: u64) -> u64 {
+    // SAFETY: as for `called`.
+    unsafe {
+        let now = (*(*context).host.cast::<H>()).clock((*context).usage());
+        let carry_ps = std::mem::take(&mut (*context).carry_ps);
+        (*context).stall_ps += carry_ps + (*context).known_ps[known as usize];
+        now.as_ns()
+    }
 }
 
 /// Asks the host for the callback's charges.
@@ -476,7 +481,7 @@ pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u6
     unsafe { (*context).denied = u64::from(!(*context).touch(off, write != 0)) }
 }
 
-/// Like [`touch`], for a line by its number. The emitter's code calls this.
+/// Like [`touch`], for a line by its number from simulated address 0. The emitter's code calls this.
 ///
 /// # Safety
 /// As for [`touch`].
@@ -484,6 +489,7 @@ pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u6
 pub(crate) unsafe extern "C" fn touch_line(context: *mut Context, line: u64, write: u64) {
     // SAFETY: as above, and as for `Context::touch`.
     unsafe {
+        let line = line - (*context).first_line;
         let region = (*(*context).world).region_mut();
         match region.take_numbered_line_ps(line, (*context).cpu, write != 0) {
             Some(price_ps) => (*context).stall_ps += price_ps,

@@ -44,8 +44,8 @@ pub(crate) type HostMeter = unsafe fn(&Context) -> Meter;
 /// Asks the host for the happens-before order.
 pub(crate) type HostClocks = unsafe fn(*mut Context) -> Option<*mut Clocks>;
 
-/// Asks the host what a clock shows.
-pub(crate) type HostClock = unsafe fn(*mut Context) -> Instant;
+/// What the clock of the [`Known`] function with this number shows.
+pub(crate) type HostClock = unsafe extern "C" fn(*mut Context, u64) -> u64;
 
 /// `BPF_MAX_LOOPS`: how many `may_goto`s a callback may pass.
 pub(crate) const MAX_LOOPS: u64 = 8 << 20;
@@ -107,11 +107,12 @@ pub(crate) struct Context {
 
     // Emitted code uses these when it moves a line.
     pub(crate) cpu: CpuId,
-    /// Minus the number that the region's first line would have if lines were numbered from simulated address 0.
-    pub(crate) minus_line: u64,
+    /// The number of the region's first line: emitted code numbers lines from simulated address 0.
+    pub(crate) first_line: u64,
     /// By the CPU that has a line, the price for this CPU to get it; [`ASK`](crate::seat::ASK) if the engine must be
     /// asked.
     pub(crate) prices: *const u32,
+    // These, too, begin where their entry for the line at simulated address 0 would be.
     pub(crate) writers: *mut u16,
     pub(crate) moves: RawMoves,
     /// The lines that crowd each other.

@@ -282,6 +282,7 @@ impl Vm {
     #[inline(never)]
     fn new_fiber(&mut self) {
         let raw = self.world.region().raw();
+        let first_line = BASE >> raw.lines.log2;
         let context = Context {
             insns: 0,
             // Room for an addition.
@@ -289,7 +290,7 @@ impl Vm {
             limits: [0; 4],
             base: raw.base,
             sharers: raw.sharers,
-            words: raw.sharers.wrapping_sub((BASE >> raw.lines.log2) as usize),
+            words: raw.sharers.wrapping_sub(first_line as usize),
             line_log2: raw.lines.log2,
             minus_base: BASE.wrapping_neg(),
             delta: (raw.base as u64).wrapping_sub(BASE),
@@ -307,11 +308,11 @@ impl Vm {
             frame: 0,
             site: 0,
             cpu: CpuId(0),
-            minus_line: (BASE >> raw.lines.log2).wrapping_neg(),
+            first_line,
             prices: ptr::null(),
-            writers: raw.writers,
-            moves: raw.moves,
-            crowded: raw.crowded,
+            writers: raw.writers.wrapping_sub(first_line as usize),
+            moves: raw.moves.from_line_0(first_line),
+            crowded: raw.crowded.from_line_0(first_line),
             checked: self.config.checked && self.config.mode == Mode::Interpreted,
             branches: if self.branches.is_empty() { ptr::null_mut() } else { self.branches.as_mut_ptr() },
             stall_ps: 0,
@@ -407,7 +408,7 @@ impl Vm {
     }
 
     /// The fiber at hand, just launched for a job, was suspended.
-    #[inline(never)]
+    #[inline]
     fn suspend(&mut self) {
         let context = self.at_hand.context;
         // SAFETY: the fiber's code isn't running.
@@ -565,12 +566,14 @@ impl Engine for Vm {
         };
         match left.signal {
             Signal::Done => AtOnce::Done { value: left.value, usage },
-            Signal::Suspended => {
-                self.suspend();
-                AtOnce::Suspended
-            }
+            Signal::Suspended => AtOnce::Suspended,
             Signal::Failed | Signal::Panicked => AtOnce::Failed,
         }
+    }
+
+    #[inline(always)]
+    fn put_aside(&mut self) {
+        self.suspend();
     }
 
     #[cold]
