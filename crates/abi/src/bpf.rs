@@ -385,6 +385,17 @@ pub enum Reply {
     Stop(Box<FaultKind>),
 }
 
+/// Why [`Host::call_at_once`] gives no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoValue {
+    /// Nothing was done: [`Host::call`] must make the call.
+    Rare,
+    /// As [`Reply::Suspend`].
+    Suspend,
+    /// As [`Reply::Stop`].
+    Stop(Box<FaultKind>),
+}
+
 /// How far a callback got that [`Engine::start_at_once`] was asked to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtOnce {
@@ -512,19 +523,28 @@ pub trait Host<W: World> {
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply;
 
     /// Like [`Host::call`], but only if nothing about the call is rare. Otherwise does nothing
-    /// that another [`Host::call`] would not do, and returns `None`: the engine then makes the call by that.
+    /// that another [`Host::call`] would not do, and returns [`NoValue::Rare`]: the engine then makes the call by that.
     #[inline(always)]
-    fn call_at_once(&mut self, _site: CallSite<'_, W>, _func: FuncId, _args: &[u64; 5]) -> Option<Reply> {
-        None
+    fn call_at_once(
+        &mut self,
+        _site: CallSite<'_, W>,
+        _func: FuncId,
+        _args: &[u64; 5],
+    ) -> Result<u64, NoValue> {
+        Err(NoValue::Rare)
     }
 
-    /// Executes a call of `which` that was not suspended before, if it is a usual one. Otherwise does nothing that
-    /// [`Host::call`] would not do, and returns `None`: the engine then makes the call by that. Only as many of the
-    /// arguments count as the function takes. Must not panic if the function [is simple](Frequent::is_simple), nor stop
-    /// the program then.
+    /// Like [`Host::call_at_once`], for a call of `which` that was not suspended before. Only as many of the arguments
+    /// count as the function takes. Must not panic if the function [is simple](Frequent::is_simple), nor stop the program
+    /// then.
     #[inline(always)]
-    fn call_frequent(&mut self, _site: CallSite<'_, W>, _which: Frequent, _args: &[u64; 5]) -> Option<Reply> {
-        None
+    fn call_frequent(
+        &mut self,
+        _site: CallSite<'_, W>,
+        _which: Frequent,
+        _args: &[u64; 5],
+    ) -> Result<u64, NoValue> {
+        Err(NoValue::Rare)
     }
 
     /// Returns the instant that the callback of `cpu` has reached with this usage, if no other CPU has anything to do

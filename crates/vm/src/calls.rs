@@ -13,7 +13,7 @@ use crate::memory::VmWorld;
 use crate::stacks::{FRAME_SCRATCH, Slot};
 use keel_abi::Instant;
 use keel_abi::bpf::{
-    CallSite, Ea, Errno, FaultKind, Frequent, FuncId, Host, MapId, MapKey, Meter, Reply, World,
+    CallSite, Ea, Errno, FaultKind, Frequent, FuncId, Host, MapId, MapKey, Meter, NoValue, Reply, World,
 };
 use keel_abi::clocks::Clocks;
 use std::any::Any;
@@ -123,14 +123,13 @@ unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize>(
             // The host doesn't panic.
             let (host, site, _) = called::<H>(context);
             return match host.call_frequent(site, which, &args) {
-                Some(Reply::Value(value)) => value,
-                Some(_) => {
+                Ok(value) => value,
+                Err(why) => {
                     keep_args(context, which, &args);
-                    wait(context)
-                }
-                None => {
-                    keep_args(context, which, &args);
-                    call_as_kept::<H>(context)
+                    match why {
+                        NoValue::Rare => call_as_kept::<H>(context),
+                        NoValue::Suspend | NoValue::Stop(_) => wait(context),
+                    }
                 }
             };
         }
@@ -141,8 +140,8 @@ unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize>(
             || {
                 let (host, site, _) = called::<H>(context);
                 match host.call_frequent(site, which, &args) {
-                    Some(reply) => taken(context, reply),
-                    None => call::<H>(context),
+                    Ok(value) => Some(value),
+                    Err(why) => not_at_once::<H>(context, why),
                 }
             },
         )
@@ -236,8 +235,10 @@ pub(crate) unsafe fn ask_again<H: Host<VmWorld>>(
     unsafe {
         let (site, func) = call_site(context, world, true);
         match host.call_at_once(site, func, &(*context).args) {
-            Some(reply) => taken(context, reply),
-            None => ask_again_rarely(context, host, world),
+            Ok(value) => Some(value),
+            Err(NoValue::Rare) => ask_again_rarely(context, host, world),
+            Err(NoValue::Suspend) => None,
+            Err(NoValue::Stop(kind)) => refused(context, kind),
         }
     }
 }
@@ -309,25 +310,40 @@ pub(crate) unsafe fn host_clocks<H: Host<VmWorld>>(context: *mut Context) -> Opt
 /// As for [`host_call`].
 #[inline(always)]
 unsafe fn taken(context: *mut Context, reply: Reply) -> Option<u64> {
-    if let Reply::Value(value) = reply {
-        return Some(value);
-    }
-    if let Reply::Stop(kind) = reply {
+    match reply {
+        Reply::Value(value) => Some(value),
+        Reply::Suspend => None,
         // SAFETY: as above.
-        unsafe { refuse(context, kind) };
+        Reply::Stop(kind) => unsafe { refused(context, kind) },
     }
-    None
 }
 
-/// The callback must be stopped for this reason.
+/// The callback must be stopped for this reason: there is no value.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[cold]
 #[inline(never)]
-unsafe fn refuse(context: *mut Context, kind: Box<FaultKind>) {
+unsafe fn refused(context: *mut Context, kind: Box<FaultKind>) -> Option<u64> {
     // SAFETY: as above.
     unsafe { (*context).refused = Some(kind) };
+    None
+}
+
+/// The value of a call that the host hasn't given at once.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(always)]
+unsafe fn not_at_once<H: Host<VmWorld>>(context: *mut Context, why: NoValue) -> Option<u64> {
+    // SAFETY: as above.
+    unsafe {
+        match why {
+            NoValue::Rare => call::<H>(context),
+            NoValue::Suspend => None,
+            NoValue::Stop(kind) => refused(context, kind),
+        }
+    }
 }
 
 /// Stops the callback for the reason that is in the context.
@@ -367,8 +383,8 @@ unsafe fn ask<H: Host<VmWorld>>(context: *mut Context) -> Option<u64> {
     unsafe {
         let (host, site, func) = called::<H>(context);
         match host.call_at_once(site, func, &(*context).args) {
-            Some(reply) => taken(context, reply),
-            None => call::<H>(context),
+            Ok(value) => Some(value),
+            Err(why) => not_at_once::<H>(context, why),
         }
     }
 }

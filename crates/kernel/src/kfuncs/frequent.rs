@@ -10,15 +10,11 @@ use crate::state::callback::Callback;
 use crate::state::cpu::after_ps;
 use crate::state::kernel::Kernel;
 use crate::state::layout::task as field;
-use keel_abi::bpf::{CallSite, Ea, Frequent, FuncId, Reply, World};
+use keel_abi::bpf::{CallSite, Ea, Frequent, FuncId, NoValue, World};
 use keel_abi::lines::whole_ns;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
-/// The value of a simple call. Without one, the answer, if it is known at once.
-type AtOnce = Result<u64, Option<Reply>>;
-
-/// Something about the call is not usual.
-const UNUSUAL: Option<Reply> = None;
+type AtOnce = Result<u64, NoValue>;
 
 impl Kernel {
     #[inline(always)]
@@ -27,24 +23,18 @@ impl Kernel {
         site: CallSite<'_, W>,
         which: Frequent,
         a: &[u64; 5],
-    ) -> Option<Reply> {
-        let value = match which {
+    ) -> AtOnce {
+        match which {
             Frequent::MapLookup => self.look_up_at_once(site, [Ea(a[0]), Ea(a[1])]),
             Frequent::SpinLock => self.spin_lock_at_once(site, Ea(a[0])),
             Frequent::SpinUnlock => self.spin_unlock_at_once(site, Ea(a[0])),
-            _ => return self.serve_known(site, which, a),
-        };
-        value.map_or_else(|answer| answer, |value| Some(Reply::Value(value)))
+            _ => self.serve_known(site, which, a),
+        }
     }
 
     /// A call of a function that is not simple: only who serves it is known.
     #[inline(always)]
-    fn serve_known<W: World>(
-        &mut self,
-        site: CallSite<'_, W>,
-        which: Frequent,
-        a: &[u64; 5],
-    ) -> Option<Reply> {
+    fn serve_known<W: World>(&mut self, site: CallSite<'_, W>, which: Frequent, a: &[u64; 5]) -> AtOnce {
         let f = function(which);
         self.serve_at_once(
             site,
@@ -85,7 +75,7 @@ impl Kernel {
         if !is_locked {
             self.comes_first_at_once(at)?;
         }
-        let value = site.world.map_lookup_at_once(map, key, site.cpu).ok_or(UNUSUAL)?;
+        let value = site.world.map_lookup_at_once(map, key, site.cpu).ok_or(NoValue::Rare)?;
         if !is_locked {
             self.now = self.now.max(at);
         }
@@ -99,16 +89,16 @@ impl Kernel {
         let price_ps = self.price_at_once(F::SpinLock)?;
         self.comes_first_at_once(asked)?;
         if self.waits.is_some() {
-            return Err(UNUSUAL);
+            return Err(NoValue::Rare);
         }
         let cpu = &mut *self.cpus.this_cpu;
-        let place = self.spins.near_place(lock).ok_or(UNUSUAL)?;
-        let taken = self.spins.get(place).ok_or(UNUSUAL)?;
+        let place = self.spins.near_place(lock).ok_or(NoValue::Rare)?;
+        let taken = self.spins.get(place).ok_or(NoValue::Rare)?;
         let at = after_ps(asked, cpu.spent_ps + price_ps);
         if !taken.is_free_for_anyone(at) {
-            return Err(UNUSUAL);
+            return Err(NoValue::Rare);
         }
-        let line_ps = site.world.touch_lock_at_once(lock, site.cpu).ok_or(UNUSUAL)?;
+        let line_ps = site.world.touch_lock_at_once(lock, site.cpu).ok_or(NoValue::Rare)?;
         let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
         taken.takes(site.cpu, at + Span::from_ns(took_ns));
         cpu.takes_spin(lock, place);
@@ -122,13 +112,13 @@ impl Kernel {
         let at = self.callback_comes_to(site.usage);
         let price_ps = self.price_at_once(F::SpinUnlock)?;
         let cpu = &mut *self.cpus.this_cpu;
-        let (held, place) = cpu.callback.spin.ok_or(UNUSUAL)?;
+        let (held, place) = cpu.callback.spin.ok_or(NoValue::Rare)?;
         // Nothing has run on another CPU since it took the lock, so it still has the line, unless it evicted that itself.
         if held != lock || !cpu.callback.is_usual() || self.lines.transfers().is_crowded() {
-            return Err(UNUSUAL);
+            return Err(NoValue::Rare);
         }
         debug_assert_eq!(site.world.touch_lock_ps(lock, site.cpu), 0, "nobody takes its line away");
-        self.spins.get(place).ok_or(UNUSUAL)?.releases(after_ps(at, cpu.spent_ps + price_ps));
+        self.spins.get(place).ok_or(NoValue::Rare)?.releases(after_ps(at, cpu.spent_ps + price_ps));
         cpu.releases_spin();
         self.pays_at_once(site.number, price_ps);
         Ok(0)
@@ -139,20 +129,20 @@ impl Kernel {
     fn price_at_once(&self, f: F) -> AtOnce {
         match self.cpus.this_cpu.pauses.owes_dequeue() {
             false => Ok(self.terms[f as usize].cost_ps()),
-            true => Err(UNUSUAL),
+            true => Err(NoValue::Rare),
         }
     }
 
     /// Passes if it is a plain callback's turn, which has reached `at`, without a tie.
     #[inline(always)]
-    fn comes_first_at_once(&self, at: Instant) -> Result<(), Option<Reply>> {
+    fn comes_first_at_once(&self, at: Instant) -> Result<(), NoValue> {
         if !self.cpus.this_cpu.callback.is_plain() {
-            return Err(UNUSUAL);
+            return Err(NoValue::Rare);
         }
         if self.queue.is_before_all(at) {
             return Ok(());
         }
-        Err(self.queue.is_after_first(at).then_some(Reply::Suspend))
+        Err(self.not_first(at))
     }
 
     /// Charges the callback for the call with this number, and for what it has spent before.
