@@ -519,7 +519,7 @@ impl Frequent {
 
 /// The kernel's side of a program's calls.
 pub trait Host<W: World> {
-    /// Executes helper or kfunc `func`.
+    /// Executes helper or kfunc `func`. The arguments behind those that a [`Frequent`] function takes may be anything.
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply;
 
     /// Like [`Host::call`], but only if nothing about the call is rare. Otherwise does nothing

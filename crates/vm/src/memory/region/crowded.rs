@@ -68,7 +68,7 @@ impl RawCrowd {
 
     /// The same for lines that are numbered from simulated address 0, if this is the number of the region's first one
     /// then.
-    pub(crate) fn from_line_0(self, first_line: u64) -> Self {
+    pub(crate) fn numbered_from_0(self, first_line: u64) -> Self {
         Self { first: self.first + first_line, ..self }
     }
 }

@@ -58,7 +58,7 @@ pub struct RawMoves {
 
 impl RawMoves {
     /// The same for lines that are numbered from simulated address 0, if this is the number of the first one then.
-    pub(crate) fn from_line_0(self, first_line: u64) -> Self {
+    pub(crate) fn numbered_from_0(self, first_line: u64) -> Self {
         Self { places: self.places.wrapping_sub(first_line as usize), ..self }
     }
 }
