@@ -385,6 +385,17 @@ pub enum Reply {
     Stop(Box<FaultKind>),
 }
 
+/// Why [`Host::call_at_once`] gives no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoValue {
+    /// Nothing was done: [`Host::call`] must make the call.
+    Rare,
+    /// As [`Reply::Suspend`].
+    Suspend,
+    /// As [`Reply::Stop`].
+    Stop(Box<FaultKind>),
+}
+
 /// How far a callback got that [`Engine::start_at_once`] was asked to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtOnce {
@@ -395,7 +406,7 @@ pub enum AtOnce {
         /// Everything that it used.
         usage: Usage,
     },
-    /// As [`Progress::Suspended`].
+    /// As [`Progress::Suspended`], once [`Engine::put_aside`] has been called.
     Suspended,
     /// It was stopped; [`Engine::failed`] says why.
     Failed,
@@ -403,7 +414,8 @@ pub enum AtOnce {
     Refused,
 }
 
-/// A helper that programs call so often that an engine may have an entry of its own for it ([`Host::call_frequent`]).
+/// A helper or kfunc that programs call so often that an engine may have an entry of its own for it
+/// ([`Host::call_frequent`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frequent {
     /// `bpf_map_lookup_elem()`.
@@ -412,11 +424,48 @@ pub enum Frequent {
     SpinLock,
     /// `bpf_spin_unlock()`.
     SpinUnlock,
+    /// `scx_bpf_select_cpu_dfl()`.
+    SelectCpuDfl,
+    /// `scx_bpf_dsq_insert()`, as its second version.
+    DsqInsert,
+    /// `scx_bpf_dsq_insert_vtime()`, with its arguments in a structure.
+    DsqInsertVtime,
+    /// `scx_bpf_dsq_move_to_local()`, as its first version.
+    DsqMoveToLocalV1,
+    /// The same, as its second version.
+    DsqMoveToLocal,
+    /// `scx_bpf_task_set_slice()`.
+    TaskSetSlice,
+    /// `scx_bpf_task_set_dsq_vtime()`.
+    TaskSetVtime,
+    /// `scx_bpf_task_cpu()`.
+    TaskCpu,
+    /// `bpf_task_from_pid()`.
+    TaskFromPid,
+    /// `bpf_task_release()`.
+    TaskRelease,
+    /// `scx_bpf_kick_cpu()`.
+    KickCpu,
 }
 
 impl Frequent {
     /// All of them, in their order.
-    pub const ALL: [Self; 3] = [Self::MapLookup, Self::SpinLock, Self::SpinUnlock];
+    pub const ALL: [Self; 14] = [
+        Self::MapLookup,
+        Self::SpinLock,
+        Self::SpinUnlock,
+        Self::SelectCpuDfl,
+        Self::DsqInsert,
+        Self::DsqInsertVtime,
+        Self::DsqMoveToLocalV1,
+        Self::DsqMoveToLocal,
+        Self::TaskSetSlice,
+        Self::TaskSetVtime,
+        Self::TaskCpu,
+        Self::TaskFromPid,
+        Self::TaskRelease,
+        Self::KickCpu,
+    ];
 
     /// The helper with this number, if it is one of them.
     pub const fn helper(number: i32) -> Option<Self> {
@@ -427,26 +476,75 @@ impl Frequent {
             _ => None,
         }
     }
+
+    /// The kfunc with this name, if it is one of them.
+    pub fn kfunc(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|which| which.kfunc_name() == Some(name))
+    }
+
+    /// Its name, if it is a kfunc.
+    const fn kfunc_name(self) -> Option<&'static str> {
+        match self {
+            Self::MapLookup | Self::SpinLock | Self::SpinUnlock => None,
+            Self::SelectCpuDfl => Some("scx_bpf_select_cpu_dfl"),
+            Self::DsqInsert => Some("scx_bpf_dsq_insert___v2"),
+            Self::DsqInsertVtime => Some("__scx_bpf_dsq_insert_vtime"),
+            Self::DsqMoveToLocalV1 => Some("scx_bpf_dsq_move_to_local"),
+            Self::DsqMoveToLocal => Some("scx_bpf_dsq_move_to_local___v2"),
+            Self::TaskSetSlice => Some("scx_bpf_task_set_slice"),
+            Self::TaskSetVtime => Some("scx_bpf_task_set_dsq_vtime"),
+            Self::TaskCpu => Some("scx_bpf_task_cpu"),
+            Self::TaskFromPid => Some("bpf_task_from_pid"),
+            Self::TaskRelease => Some("bpf_task_release"),
+            Self::KickCpu => Some("scx_bpf_kick_cpu"),
+        }
+    }
+
+    /// How many arguments it takes.
+    pub const fn args(self) -> usize {
+        match self {
+            Self::SpinLock | Self::SpinUnlock => 1,
+            Self::DsqMoveToLocalV1 | Self::TaskCpu | Self::TaskFromPid | Self::TaskRelease => 1,
+            Self::MapLookup | Self::DsqInsertVtime | Self::DsqMoveToLocal | Self::KickCpu => 2,
+            Self::TaskSetSlice | Self::TaskSetVtime => 2,
+            Self::SelectCpuDfl | Self::DsqInsert => 4,
+        }
+    }
+
+    /// Whether serving it takes so little that it must not panic.
+    pub const fn is_simple(self) -> bool {
+        matches!(self, Self::MapLookup | Self::SpinLock | Self::SpinUnlock)
+    }
 }
 
 /// The kernel's side of a program's calls.
 pub trait Host<W: World> {
-    /// Executes helper or kfunc `func`.
+    /// Executes helper or kfunc `func`. The arguments behind those that a [`Frequent`] function takes may be anything.
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply;
 
     /// Like [`Host::call`], but only if nothing about the call is rare. Otherwise does nothing
-    /// that another [`Host::call`] would not do, and returns `None`: the engine then makes the call by that.
+    /// that another [`Host::call`] would not do, and returns [`NoValue::Rare`]: the engine then makes the call by that.
     #[inline(always)]
-    fn call_at_once(&mut self, _site: CallSite<'_, W>, _func: FuncId, _args: &[u64; 5]) -> Option<Reply> {
-        None
+    fn call_at_once(
+        &mut self,
+        _site: CallSite<'_, W>,
+        _func: FuncId,
+        _args: &[u64; 5],
+    ) -> Result<u64, NoValue> {
+        Err(NoValue::Rare)
     }
 
-    /// Executes a call of `which` with these first arguments that was not suspended before, if it is a usual one.
-    /// Otherwise does nothing that [`Host::call`] would not do, and returns `None`: the engine then makes the call by
-    /// that. Must not panic.
+    /// Like [`Host::call_at_once`], for a call of `which` that was not suspended before. Only as many of the arguments
+    /// count as the function takes. Must not panic if the function [is simple](Frequent::is_simple), nor stop the program
+    /// then.
     #[inline(always)]
-    fn call_frequent(&mut self, _site: CallSite<'_, W>, _which: Frequent, _args: [u64; 2]) -> Option<u64> {
-        None
+    fn call_frequent(
+        &mut self,
+        _site: CallSite<'_, W>,
+        _which: Frequent,
+        _args: &[u64; 5],
+    ) -> Result<u64, NoValue> {
+        Err(NoValue::Rare)
     }
 
     /// Returns the instant that the callback of `cpu` has reached with this usage, if no other CPU has anything to do
@@ -612,6 +710,10 @@ pub trait Engine {
         args: [u64; 3],
         begins: impl FnOnce(&mut H),
     ) -> AtOnce;
+
+    /// Puts the callback aside for which [`Engine::start_at_once`] has just returned [`AtOnce::Suspended`]. Must be
+    /// called before anything else.
+    fn put_aside(&mut self);
 
     /// Why the callback was stopped for which [`Engine::start_at_once`] has just returned [`AtOnce::Failed`], and
     /// everything that it used until then.

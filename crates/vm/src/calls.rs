@@ -13,7 +13,7 @@ use crate::memory::VmWorld;
 use crate::stacks::{FRAME_SCRATCH, Slot};
 use keel_abi::Instant;
 use keel_abi::bpf::{
-    CallSite, Ea, Errno, FaultKind, Frequent, FuncId, Host, MapId, MapKey, Meter, Reply, World,
+    CallSite, Ea, Errno, FaultKind, Frequent, FuncId, Host, MapId, MapKey, Meter, NoValue, Reply, World,
 };
 use keel_abi::clocks::Clocks;
 use std::any::Any;
@@ -65,24 +65,45 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     // SAFETY: as above.
     unsafe {
         debug_assert!((*context).insns <= 0, "the caller has looked at the fuel");
-        let args = [r1, r2, r3, r4, r5];
-        match ask::<H, false>(context, &args) {
-            Some(value) => value,
-            None => host_later(context, &args),
-        }
+        (*context).args = [r1, r2, r3, r4, r5];
+        answer(
+            context,
+            #[inline(always)]
+            || ask::<H>(context),
+        )
+    }
+}
+
+/// As [`host_call`], with the arguments that are in the context.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(never)]
+unsafe fn call_as_kept<H: Host<VmWorld>>(context: *mut Context) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        answer(
+            context,
+            #[inline(always)]
+            || ask::<H>(context),
+        )
     }
 }
 
 /// What native code calls instead of [`host_call`] to call such a function.
 pub(crate) fn frequent<H: Host<VmWorld>>(which: Frequent) -> HostCall {
-    match which {
-        Frequent::MapLookup => host_call_of::<H, { Frequent::MapLookup as usize }>,
-        Frequent::SpinLock => host_call_of::<H, { Frequent::SpinLock as usize }>,
-        Frequent::SpinUnlock => host_call_of::<H, { Frequent::SpinUnlock as usize }>,
+    macro_rules! entry_of {
+        ($($which:ident)*) => {
+            match which { $(Frequent::$which => host_call_of::<H, { Frequent::$which as usize }>,)* }
+        };
     }
+    entry_of!(
+        MapLookup SpinLock SpinUnlock SelectCpuDfl DsqInsert DsqInsertVtime DsqMoveToLocalV1 DsqMoveToLocal
+        TaskSetSlice TaskSetVtime TaskCpu TaskFromPid TaskRelease KickCpu
+    )
 }
 
-/// As [`host_call`], for calls of the helper at index `WHICH` of [`Frequent::ALL`].
+/// As [`host_call`], for calls of the function at index `WHICH` of [`Frequent::ALL`].
 ///
 /// # Safety
 /// As for [`host_call`].
@@ -94,43 +115,151 @@ unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize>(
     r4: u64,
     r5: u64,
 ) -> u64 {
-    // SAFETY: as above, and as for `called`. The host doesn't panic.
+    // SAFETY: as above, and as for `called`.
     unsafe {
         debug_assert!((*context).insns <= 0, "the caller has looked at the fuel");
-        let (host, site, _) = called::<H>(context, false);
-        match host.call_frequent(site, Frequent::ALL[WHICH], [r1, r2]) {
-            Some(value) => value,
-            None => host_call::<H>(context, r1, r2, r3, r4, r5),
+        let (which, args) = (const { Frequent::ALL[WHICH] }, [r1, r2, r3, r4, r5]);
+        if which.is_simple() {
+            // The host doesn't panic.
+            let (host, site, _) = called::<H>(context);
+            return match host.call_frequent(site, which, &args) {
+                Ok(value) => value,
+                Err(why) => {
+                    keep_args(context, which, &args);
+                    match why {
+                        NoValue::Rare => call_as_kept::<H>(context),
+                        NoValue::Suspend | NoValue::Stop(_) => wait(context),
+                    }
+                }
+            };
+        }
+        keep_args(context, which, &args);
+        answer(
+            context,
+            #[inline(always)]
+            || {
+                let (host, site, _) = called::<H>(context);
+                match host.call_frequent(site, which, &args) {
+                    Ok(value) => Some(value),
+                    Err(why) => not_at_once::<H>(context, why),
+                }
+            },
+        )
+    }
+}
+
+/// Keeps the arguments of a call for when it is made again.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(always)]
+unsafe fn keep_args(context: *mut Context, which: Frequent, args: &[u64; 5]) {
+    // SAFETY: as above.
+    let kept = unsafe { &mut (*context).args };
+    // No loop, and no call of memcpy.
+    if which.args() > 0 {
+        kept[0] = args[0];
+    }
+    if which.args() > 1 {
+        kept[1] = args[1];
+    }
+    if which.args() > 2 {
+        kept[2] = args[2];
+    }
+    if which.args() > 3 {
+        kept[3] = args[3];
+    }
+    const { assert!(most_args() == 4) };
+}
+
+/// The most arguments of all frequent functions.
+const fn most_args() -> usize {
+    let (mut most, mut i) = (0, 0);
+    while i < Frequent::ALL.len() {
+        if Frequent::ALL[i].args() > most {
+            most = Frequent::ALL[i].args();
+        }
+        i += 1;
+    }
+    most
+}
+
+/// The value of the call that `ask` makes, perhaps later. `ask` returns nothing if the callback must be suspended, or
+/// stopped for the reason that is in the context.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(always)]
+unsafe fn answer(context: *mut Context, ask: impl FnOnce() -> Option<u64>) -> u64 {
+    // No panic may unwind through native code, so it is caught here and continues in the driver.
+    // The closure captures and returns little: this is the hot path.
+    // SAFETY: as above.
+    unsafe {
+        match catch_unwind(AssertUnwindSafe(ask)) {
+            Ok(Some(value)) => value,
+            Ok(None) => wait(context),
+            Err(payload) => panicked(context, payload),
         }
     }
 }
 
-/// Suspends the callback until its call is to be made again, until the host returns a value.
+/// Suspends the callback until the call whose arguments are in the context has been made, and returns its value. Stops
+/// the callback if the context says why.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline(never)]
-unsafe fn host_later(context: *mut Context, args: &[u64; 5]) -> u64 {
-    loop {
-        // SAFETY: as for `host_call`. The resuming code may have a host of another type, so this goes through the
-        // context.
-        unsafe {
-            Context::pause(context, Signal::Suspended);
-            let host_again = (*context).host_again.expect("set on entry");
-            if let Some(value) = host_again(context, args) {
-                return value;
-            }
+unsafe fn wait(context: *mut Context) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        if (*context).refused.is_some() {
+            stopped(context);
+        }
+        (*context).makes_call = true;
+        Context::pause(context, Signal::Suspended)
+    }
+}
+
+/// Makes the call again for which a callback was suspended. Returns nothing if the callback stays suspended, or must be
+/// stopped for the reason that is in the context.
+///
+/// # Safety
+/// Nobody uses a reference to the context, the world or the host, except for this.
+#[inline(always)]
+pub(crate) unsafe fn ask_again<H: Host<VmWorld>>(
+    context: *mut Context,
+    host: &mut H,
+    world: &mut VmWorld,
+) -> Option<u64> {
+    // SAFETY: as above; the callback's site is one that calls the host.
+    unsafe {
+        let (site, func) = call_site(context, world, true);
+        match host.call_at_once(site, func, &(*context).args) {
+            Ok(value) => Some(value),
+            Err(NoValue::Rare) => ask_again_rarely(context, host, world),
+            Err(NoValue::Suspend) => None,
+            Err(NoValue::Stop(kind)) => refused(context, kind),
         }
     }
 }
 
-/// Makes a call again; `None` if the host wants the callback suspended once more.
+/// Like [`ask_again`], if something about the call is rare.
 ///
 /// # Safety
-/// As for [`host_call`].
-pub(crate) unsafe fn host_again<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
-    // SAFETY: as for `host_call`.
-    unsafe { ask::<H, true>(context, args) }
+/// As for [`ask_again`].
+#[cold]
+#[inline(never)]
+unsafe fn ask_again_rarely<H: Host<VmWorld>>(
+    context: *mut Context,
+    host: &mut H,
+    world: &mut VmWorld,
+) -> Option<u64> {
+    // SAFETY: as above.
+    unsafe {
+        let (site, func) = call_site(context, world, true);
+        let reply = host.call(site, func, &(*context).args);
+        taken(context, reply)
+    }
 }
 
 /// Asks the host once whether the callback may continue.
@@ -142,13 +271,18 @@ pub(crate) unsafe fn host_turn<H: Host<VmWorld>>(context: *mut Context, again: b
     unsafe { (*(*context).host.cast::<H>()).turn((*context).cpu, (*context).usage(), again) }
 }
 
-/// Asks the host what a clock shows.
+/// A clock as the host would read it; `known` says which, for its price. Emitted code calls this.
 ///
 /// # Safety
-/// As for [`host_call`].
-pub(crate) unsafe fn host_clock<H: Host<VmWorld>>(context: *mut Context) -> Instant {
-    // SAFETY: as for `call_once`.
-    unsafe { (*(*context).host.cast::<H>()).clock((*context).usage()) }
+/// As for [`host_call`]; the host doesn't serve all calls.
+pub(crate) unsafe extern "C" fn host_clock<H: Host<VmWorld>>(context: *mut Context, known: u64) -> u64 {
+    // SAFETY: as for `called`.
+    unsafe {
+        let now = (*(*context).host.cast::<H>()).clock((*context).usage());
+        let carry_ps = std::mem::take(&mut (*context).carry_ps);
+        (*context).stall_ps += carry_ps + (*context).known_ps[known as usize];
+        now.as_ns()
+    }
 }
 
 /// Asks the host for the callback's charges.
@@ -169,74 +303,45 @@ pub(crate) unsafe fn host_clocks<H: Host<VmWorld>>(context: *mut Context) -> Opt
     unsafe { (*(*context).host.cast::<H>()).clocks().map(std::ptr::from_mut) }
 }
 
-/// The outcome of one call.
-enum Outcome {
-    Value(u64),
-    Suspend,
-    /// It must be stopped, for the reason that is in the context. If there is none, nothing was done, because something
-    /// about the call is rare.
-    Other,
-}
-
-impl Outcome {
-    /// The outcome of a call with this answer.
-    ///
-    /// # Safety
-    /// As for [`host_call`].
-    #[inline(always)]
-    unsafe fn of(context: *mut Context, reply: Reply) -> Self {
-        match reply {
-            Reply::Value(value) => Self::Value(value),
-            Reply::Suspend => Self::Suspend,
-            Reply::Stop(kind) => {
-                // SAFETY: as above.
-                unsafe { (*context).refused = Some(kind) };
-                Self::Other
-            }
-        }
-    }
-}
-
-/// Calls the host once, perhaps again; `None` if it wants the callback suspended.
+/// The value in an answer. Without one, the callback must be suspended, or stopped for the reason that is then in the
+/// context.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline(always)]
-unsafe fn ask<H: Host<VmWorld>, const AGAIN: bool>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
-    // No panic may unwind through native code, so it is caught here and continues in the driver.
-    // The closure captures and returns little: this is the hot path.
-    // SAFETY: as above.
-    unsafe {
-        let outcome = catch_unwind(AssertUnwindSafe(
-            #[inline(always)]
-            || call_at_once::<H, AGAIN>(context, args),
-        ));
-        match outcome {
-            Ok(Outcome::Value(value)) => Some(value),
-            Ok(Outcome::Suspend) => None,
-            Ok(Outcome::Other) => ask_rarely::<H>(context, args, AGAIN),
-            Err(payload) => panicked(context, payload),
-        }
+unsafe fn taken(context: *mut Context, reply: Reply) -> Option<u64> {
+    match reply {
+        Reply::Value(value) => Some(value),
+        Reply::Suspend => None,
+        // SAFETY: as above.
+        Reply::Stop(kind) => unsafe { refused(context, kind) },
     }
 }
 
-/// Like [`ask`], where something about the call is rare, or the callback must be stopped.
+/// The callback must be stopped for this reason: there is no value.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[cold]
 #[inline(never)]
-unsafe fn ask_rarely<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Option<u64> {
+unsafe fn refused(context: *mut Context, kind: Box<FaultKind>) -> Option<u64> {
+    // SAFETY: as above.
+    unsafe { (*context).refused = Some(kind) };
+    None
+}
+
+/// The value of a call that the host hasn't given at once.
+///
+/// # Safety
+/// As for [`host_call`].
+#[inline(always)]
+unsafe fn not_at_once<H: Host<VmWorld>>(context: *mut Context, why: NoValue) -> Option<u64> {
     // SAFETY: as above.
     unsafe {
-        if (*context).refused.is_some() {
-            stopped(context);
-        }
-        match catch_unwind(AssertUnwindSafe(|| call::<H>(context, args, again))) {
-            Ok(Outcome::Value(value)) => Some(value),
-            Ok(Outcome::Suspend) => None,
-            Ok(Outcome::Other) => stopped(context),
-            Err(payload) => panicked(context, payload),
+        match why {
+            NoValue::Rare => call::<H>(context),
+            NoValue::Suspend => None,
+            NoValue::Stop(kind) => refused(context, kind),
         }
     }
 }
@@ -268,31 +373,34 @@ unsafe fn panicked(context: *mut Context, payload: Box<dyn Any + Send>) -> ! {
     }
 }
 
-/// Calls the host, if nothing about the call is rare.
+/// Calls the host with the arguments that are in the context.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline(always)]
-unsafe fn call_at_once<H: Host<VmWorld>, const AGAIN: bool>(
-    context: *mut Context,
-    args: &[u64; 5],
-) -> Outcome {
+unsafe fn ask<H: Host<VmWorld>>(context: *mut Context) -> Option<u64> {
     // SAFETY: as for `called`.
     unsafe {
-        let (host, site, func) = called::<H>(context, AGAIN);
-        host.call_at_once(site, func, args).map_or(Outcome::Other, |reply| Outcome::of(context, reply))
+        let (host, site, func) = called::<H>(context);
+        match host.call_at_once(site, func, &(*context).args) {
+            Ok(value) => Some(value),
+            Err(why) => not_at_once::<H>(context, why),
+        }
     }
 }
 
-/// Calls the host.
+/// Like [`ask`], if something about the call is rare.
 ///
 /// # Safety
 /// As for [`host_call`].
-unsafe fn call<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: bool) -> Outcome {
+#[cold]
+#[inline(never)]
+unsafe fn call<H: Host<VmWorld>>(context: *mut Context) -> Option<u64> {
     // SAFETY: as for `called`.
     unsafe {
-        let (host, site, func) = called::<H>(context, again);
-        Outcome::of(context, host.call(site, func, args))
+        let (host, site, func) = called::<H>(context);
+        let reply = host.call(site, func, &(*context).args);
+        taken(context, reply)
     }
 }
 
@@ -301,10 +409,7 @@ unsafe fn call<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5], again: 
 /// # Safety
 /// As for [`host_call`], and nobody else uses the host and the world as long as these references live.
 #[inline(always)]
-unsafe fn called<'a, H: Host<VmWorld>>(
-    context: *mut Context,
-    again: bool,
-) -> (&'a mut H, CallSite<'a, VmWorld>, FuncId) {
+unsafe fn called<'a, H: Host<VmWorld>>(context: *mut Context) -> (&'a mut H, CallSite<'a, VmWorld>, FuncId) {
     // SAFETY: `host` and `world` were set from exclusive references. The code that entered the fiber holds them and
     // does not use them before the fiber is left; the site is one that calls the host.
     unsafe {
@@ -312,9 +417,26 @@ unsafe fn called<'a, H: Host<VmWorld>>(
         if (*context).serves {
             give_carry(context, host);
         }
+        let (site, func) = call_site(context, world, false);
+        (host, site, func)
+    }
+}
+
+/// What the host needs to know of a call.
+///
+/// # Safety
+/// Nobody changes the context meanwhile; its site is one that calls the host.
+#[inline(always)]
+unsafe fn call_site(
+    context: *const Context,
+    world: &mut VmWorld,
+    again: bool,
+) -> (CallSite<'_, VmWorld>, FuncId) {
+    // SAFETY: as above; there is a callee for each site.
+    unsafe {
         let number = (*context).site;
         let func = *(*context).callees.add(number as usize);
-        (host, CallSite { world, cpu: (*context).cpu, usage: (*context).usage(), again, number }, func)
+        (CallSite { world, cpu: (*context).cpu, usage: (*context).usage(), again, number }, func)
     }
 }
 
@@ -375,7 +497,7 @@ pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u6
     unsafe { (*context).denied = u64::from(!(*context).touch(off, write != 0)) }
 }
 
-/// Like [`touch`], for a line by its number. The emitter's code calls this.
+/// Like [`touch`], for a line by its number from simulated address 0. The emitter's code calls this.
 ///
 /// # Safety
 /// As for [`touch`].
@@ -383,6 +505,7 @@ pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u6
 pub(crate) unsafe extern "C" fn touch_line(context: *mut Context, line: u64, write: u64) {
     // SAFETY: as above, and as for `Context::touch`.
     unsafe {
+        let line = line - (*context).first_line;
         let region = (*(*context).world).region_mut();
         match region.take_numbered_line_ps(line, (*context).cpu, write != 0) {
             Some(price_ps) => (*context).stall_ps += price_ps,

@@ -35,9 +35,6 @@ pub(crate) struct Tables {
 // them.
 unsafe impl Send for Tables {}
 
-/// Makes a call of the host again; nothing if it is to be made once more.
-pub(crate) type HostAgain = unsafe fn(*mut Context, &[u64; 5]) -> Option<u64>;
-
 /// Asks the host once whether the callback may continue; the flag says that it was suspended before.
 pub(crate) type HostTurn = unsafe fn(*mut Context, bool) -> Option<Instant>;
 
@@ -47,8 +44,8 @@ pub(crate) type HostMeter = unsafe fn(&Context) -> Meter;
 /// Asks the host for the happens-before order.
 pub(crate) type HostClocks = unsafe fn(*mut Context) -> Option<*mut Clocks>;
 
-/// Asks the host what a clock shows.
-pub(crate) type HostClock = unsafe fn(*mut Context) -> Instant;
+/// What the clock of the [`Known`] function with this number shows.
+pub(crate) type HostClock = unsafe extern "C" fn(*mut Context, u64) -> u64;
 
 /// `BPF_MAX_LOOPS`: how many `may_goto`s a callback may pass.
 pub(crate) const MAX_LOOPS: u64 = 8 << 20;
@@ -110,11 +107,12 @@ pub(crate) struct Context {
 
     // Emitted code uses these when it moves a line.
     pub(crate) cpu: CpuId,
-    /// Minus the number that the region's first line would have if lines were numbered from simulated address 0.
-    pub(crate) minus_line: u64,
+    /// The number of the region's first line: emitted code numbers lines from simulated address 0.
+    pub(crate) first_line: u64,
     /// By the CPU that has a line, the price for this CPU to get it; [`ASK`](crate::seat::ASK) if the engine must be
     /// asked.
     pub(crate) prices: *const u32,
+    // These, too, begin where their entry for the line at simulated address 0 would be.
     pub(crate) writers: *mut u16,
     pub(crate) moves: RawMoves,
     /// The lines that crowd each other.
@@ -131,8 +129,13 @@ pub(crate) struct Context {
     pub(crate) callees: *const FuncId,
     /// The number of the fiber.
     pub(crate) number: u32,
+    /// If it is suspended: it waits for the value of its call, which is to be made again.
+    pub(crate) makes_call: bool,
     /// Whether the code has calls that emitted code handles itself, and their prices are known.
     pub(crate) serves: bool,
+
+    /// Of the current call, as many as its function takes.
+    pub(crate) args: [u64; 5],
 
     /// The first entries of the table of addresses, where emitted code finds them at once.
     pub(crate) first_addresses: [u64; FIRST_ADDRESSES],
@@ -147,7 +150,6 @@ pub(crate) struct Context {
     /// Where the interpreter records the directions of conditional jumps: two bytes per operation. Null if not wanted.
     pub(crate) branches: *mut u8,
     pub(crate) bad_accesses: u64,
-    pub(crate) host_again: Option<HostAgain>,
     pub(crate) host_turn: Option<HostTurn>,
     pub(crate) host_clock: Option<HostClock>,
     pub(crate) host_meter: Option<HostMeter>,
@@ -277,6 +279,7 @@ impl Context {
                 if let Some(now) = host_turn(this, again) {
                     return now;
                 }
+                (*this).makes_call = false;
                 Self::pause(this, Signal::Suspended);
             }
             again = true;
@@ -337,6 +340,15 @@ impl Context {
         }
     }
 
+    /// Sets why the callback is stopped at the current site, from outside the fiber: the host wants it.
+    #[cold]
+    pub(crate) fn refuse(&mut self, kind: FaultKind) {
+        // SAFETY: the Vm keeps the code alive as long as its fibers.
+        let code = unsafe { &*self.code };
+        let site = &code.sites[self.site as usize];
+        self.fault = Some(Box::new(code.fault(kind, site.function, site.insn)));
+    }
+
     /// Leaves the fiber for good.
     ///
     /// # Safety
@@ -348,13 +360,14 @@ impl Context {
         }
     }
 
-    /// Leaves the fiber until it is entered again.
+    /// Leaves the fiber until it is entered again, and returns what it is entered with.
     ///
     /// # Safety
     /// See [`Context::stop`].
-    pub(crate) unsafe fn pause(this: *mut Self, signal: Signal) {
+    #[inline(always)]
+    pub(crate) unsafe fn pause(this: *mut Self, signal: Signal) -> u64 {
         // SAFETY: as above.
-        unsafe { fiber::pause(this, signal) };
+        unsafe { fiber::pause(this, signal) }
     }
 
     /// Stops the callback if it has exceeded the limit of instructions.

@@ -21,9 +21,8 @@ use corosensei::stack::DefaultStack;
 use std::ptr::NonNull;
 pub(crate) use way::{Link, pause, start};
 
-/// How a fiber was left, as a C function returns it: in two registers.
+/// How a fiber was left.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
 pub(crate) struct Left {
     /// R0, if the job is done.
     pub(crate) value: u64,
@@ -42,6 +41,20 @@ pub(crate) enum Signal {
     Failed,
     /// The host panicked; the payload is in the context.
     Panicked,
+}
+
+impl Signal {
+    /// The signal with this number.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn from_number(number: u32) -> Self {
+        match number {
+            0 => Self::Done,
+            1 => Self::Suspended,
+            2 => Self::Failed,
+            _ => Self::Panicked,
+        }
+    }
 }
 
 /// Bytes of a fiber's stack: eight frames of either engine, with the host's calls on top.
@@ -100,14 +113,15 @@ impl Fiber {
     }
 }
 
-/// Enters the fiber of this context, which is one of these, and continues where it was suspended.
+/// Enters the fiber of this context, which is one of these, and continues where it was suspended, with this value of the
+/// call that it waits for.
 ///
 /// # Safety
 /// It was suspended, and nobody uses a reference to its context.
 #[inline(always)]
-pub(crate) unsafe fn resume(context: *mut Context, fibers: &mut [Fiber]) -> Left {
+pub(crate) unsafe fn resume(context: *mut Context, value: u64, fibers: &mut [Fiber]) -> Left {
     // SAFETY: as above.
-    unsafe { way::resume(context, || &mut fibers[(*context).number as usize].routine) }
+    unsafe { way::resume(context, value, || &mut fibers[(*context).number as usize].routine) }
 }
 
 impl Drop for Fiber {

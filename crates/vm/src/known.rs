@@ -3,11 +3,8 @@
 //!
 //! A call is charged exactly as the host would charge it, to the picosecond. The host keeps costs of less than a
 //! nanosecond that are not on the CPU's clock yet, and charges them with the first call that it handles. So it passes
-//! them to the engine whenever code is entered, and the engine returns them, from [`Context::carry_ps`], whenever the
+//! them to the engine whenever code is entered, and the engine returns them, from [`carry_ps`](crate::context::Context::carry_ps), whenever the
 //! host is called or the code is left.
-#![allow(unsafe_code)]
-
-use crate::context::Context;
 
 /// Instead of costs to be charged: the host handles all calls.
 pub(crate) const HOST_SERVES: u64 = u64::MAX;
@@ -66,20 +63,5 @@ impl Known {
     /// The kfunc with this name, if it is one of them.
     pub(crate) fn kfunc(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.number().is_none() && known.name() == name)
-    }
-}
-
-/// A clock as the host would read it; `known` says which, for its price.
-///
-/// # Safety
-/// As for [`crate::calls::invoke`]; the host doesn't serve all calls.
-pub(crate) unsafe extern "C" fn clock(context: *mut Context, known: u64) -> u64 {
-    // SAFETY: as above.
-    unsafe {
-        let host_clock = (*context).host_clock.expect("set on entry");
-        let now = host_clock(context);
-        let carry_ps = std::mem::take(&mut (*context).carry_ps);
-        (*context).stall_ps += carry_ps + (*context).known_ps[known as usize];
-        now.as_ns()
     }
 }

@@ -282,6 +282,7 @@ impl Vm {
     #[inline(never)]
     fn new_fiber(&mut self) {
         let raw = self.world.region().raw();
+        let first_line = BASE >> raw.lines.log2;
         let context = Context {
             insns: 0,
             // Room for an addition.
@@ -289,7 +290,7 @@ impl Vm {
             limits: [0; 4],
             base: raw.base,
             sharers: raw.sharers,
-            words: raw.sharers.wrapping_sub((BASE >> raw.lines.log2) as usize),
+            words: raw.sharers.wrapping_sub(first_line as usize),
             line_log2: raw.lines.log2,
             minus_base: BASE.wrapping_neg(),
             delta: (raw.base as u64).wrapping_sub(BASE),
@@ -307,17 +308,16 @@ impl Vm {
             frame: 0,
             site: 0,
             cpu: CpuId(0),
-            minus_line: (BASE >> raw.lines.log2).wrapping_neg(),
+            first_line,
             prices: ptr::null(),
-            writers: raw.writers,
-            moves: raw.moves,
-            crowded: raw.crowded,
+            writers: raw.writers.wrapping_sub(first_line as usize),
+            moves: raw.moves.numbered_from_0(first_line),
+            crowded: raw.crowded.numbered_from_0(first_line),
             checked: self.config.checked && self.config.mode == Mode::Interpreted,
             branches: if self.branches.is_empty() { ptr::null_mut() } else { self.branches.as_mut_ptr() },
             stall_ps: 0,
             bad_accesses: 0,
             host: ptr::null_mut(),
-            host_again: None,
             host_turn: None,
             host_clock: None,
             host_meter: None,
@@ -336,6 +336,8 @@ impl Vm {
             carry_ps: HOST_SERVES,
             known_ps: self.config.known_ps.unwrap_or_default(),
             number: self.fibers.len() as u32,
+            makes_call: false,
+            args: [0; 5],
             serves: self.serves(),
             job: Job::default(),
             refused: None,
@@ -397,7 +399,7 @@ impl Vm {
             match left.signal {
                 Signal::Done => done(context, left.value),
                 Signal::Suspended => {
-                    self.suspend(cpu);
+                    self.suspend();
                     Progress::Suspended
                 }
                 Signal::Failed | Signal::Panicked => self.broken(context),
@@ -405,10 +407,12 @@ impl Vm {
         }
     }
 
-    /// The fiber at hand, just launched for a job of `cpu`, was suspended.
-    #[inline(never)]
-    fn suspend(&mut self, cpu: CpuId) {
+    /// The fiber at hand, just launched for a job, was suspended.
+    #[inline]
+    fn suspend(&mut self) {
         let context = self.at_hand.context;
+        // SAFETY: the fiber's code isn't running.
+        let cpu = unsafe { (*context).cpu };
         self.at_hand = self.idle.0.pop().map_or(AtHand::NONE, AtHand::new);
         self.seats[cpu.index()].suspend(context);
     }
@@ -562,12 +566,14 @@ impl Engine for Vm {
         };
         match left.signal {
             Signal::Done => AtOnce::Done { value: left.value, usage },
-            Signal::Suspended => {
-                self.suspend(cpu);
-                AtOnce::Suspended
-            }
+            Signal::Suspended => AtOnce::Suspended,
             Signal::Failed | Signal::Panicked => AtOnce::Failed,
         }
+    }
+
+    #[inline(always)]
+    fn put_aside(&mut self) {
+        self.suspend();
     }
 
     #[cold]
@@ -594,10 +600,9 @@ impl Engine for Vm {
     fn resume<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId) -> Progress {
         let seat = &mut self.seats[cpu.index()];
         let context = *seat.suspended.last().expect("a callback of this CPU is suspended");
-        let fibers = &mut self.fibers;
+        let (fibers, world) = (&mut self.fibers, &mut self.world);
         // SAFETY: the context is the fiber's own, and nobody uses a reference to it.
-        let Left { value, signal } =
-            unsafe { enter(context, host, &mut self.world, || fiber::resume(context, fibers)) };
+        let Left { value, signal } = unsafe { go_on(context, host, world, fibers) };
         if signal == Signal::Suspended {
             return Progress::Suspended;
         }
@@ -612,6 +617,49 @@ impl Engine for Vm {
         }
         // SAFETY: the same.
         unsafe { done(context, value) }
+    }
+}
+
+/// Goes on with the callback of this context, which is that of a fiber among these. If it waits for the value of a call, the
+/// call is made before the fiber is entered.
+///
+/// # Safety
+/// It is suspended, and nobody uses a reference to its context.
+#[inline(always)]
+unsafe fn go_on<H: Host<VmWorld>>(
+    context: *mut Context,
+    host: &mut H,
+    world: &mut VmWorld,
+    fibers: &mut [Fiber],
+) -> Left {
+    // SAFETY: as above.
+    unsafe {
+        let mut value = 0;
+        if (*context).makes_call {
+            match calls::ask_again(context, host, world) {
+                Some(answer) => value = answer,
+                None => return Left { value: 0, signal: not_answered(context) },
+            }
+        }
+        enter(context, host, world, || fiber::resume(context, value, fibers))
+    }
+}
+
+/// What becomes of a suspended callback whose call has no value yet.
+///
+/// # Safety
+/// As for [`go_on`].
+#[cold]
+#[inline(never)]
+unsafe fn not_answered(context: *mut Context) -> Signal {
+    // SAFETY: as above.
+    let context = unsafe { &mut *context };
+    match context.refused.take() {
+        Some(kind) => {
+            context.refuse(*kind);
+            Signal::Failed
+        }
+        None => Signal::Suspended,
     }
 }
 
@@ -666,7 +714,6 @@ unsafe fn set_calls<H: Host<VmWorld>>(context: *mut Context) {
     unsafe {
         (*context).host_call = Some(calls::host_call::<H>);
         (*context).frequent_calls = Frequent::ALL.map(|which| Some(calls::frequent::<H>(which)));
-        (*context).host_again = Some(calls::host_again::<H>);
         (*context).host_turn = Some(calls::host_turn::<H>);
         (*context).host_clock = Some(calls::host_clock::<H>);
         (*context).host_meter = Some(calls::host_meter::<H>);

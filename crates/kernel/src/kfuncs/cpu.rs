@@ -122,6 +122,7 @@ impl Kernel {
         self.error(c, "built-in idle tracking is disabled".into());
     }
 
+    #[inline(always)]
     pub(super) fn select_dfl<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
         let (Some(task), Some(prev)) = (self.task_at(Ea(a[0])), self.cpu_arg(c, a[1])) else {
             return Errno::EINVAL.as_r0().into();

@@ -1,90 +1,148 @@
-//! Calls of the helpers that programs call most often ([`Frequent`](keel_abi::bpf::Frequent)), where they are usual: what
-//! `call` does, with what is known of the helper and of the callback. Any program may call these helpers.
+//! Calls of the functions that programs call most often ([`Frequent`]), where they are usual: what `call` does, with what is
+//! known of the function and of the callback.
 //!
-//! Nothing here calls anything that isn't inlined, so an engine's entry for one of them has no frame of its own. Until a
-//! call is known to be usual, it has only set the CPU's clock.
+//! Any program may call the simple ones. They call hardly anything that isn't inlined, so an engine's entry for one of them
+//! has no frame of its own. Until a call is known to be usual, it has only set the CPU's clock.
 
+use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
 use crate::state::callback::Callback;
 use crate::state::cpu::after_ps;
 use crate::state::kernel::Kernel;
-use keel_abi::bpf::{CallSite, Ea, World};
+use crate::state::layout::task as field;
+use keel_abi::bpf::{CallSite, Ea, Frequent, FuncId, NoValue, World};
 use keel_abi::lines::whole_ns;
-use keel_abi::{Instant, Span};
+use keel_abi::{CpuId, DsqId, Instant, Span};
+
+type AtOnce = Result<u64, NoValue>;
 
 impl Kernel {
     #[inline(always)]
-    pub(super) fn look_up_at_once<W: World>(
+    pub(super) fn serve_frequent<W: World>(
         &mut self,
         site: CallSite<'_, W>,
-        [map, key]: [Ea; 2],
-    ) -> Option<u64> {
+        which: Frequent,
+        a: &[u64; 5],
+    ) -> AtOnce {
+        match which {
+            Frequent::MapLookup => self.look_up_at_once(site, [Ea(a[0]), Ea(a[1])]),
+            Frequent::SpinLock => self.spin_lock_at_once(site, Ea(a[0])),
+            Frequent::SpinUnlock => self.spin_unlock_at_once(site, Ea(a[0])),
+            _ => self.serve_known(site, which, a),
+        }
+    }
+
+    /// A call of a function that is not simple: only who serves it is known.
+    #[inline(always)]
+    fn serve_known<W: World>(&mut self, site: CallSite<'_, W>, which: Frequent, a: &[u64; 5]) -> AtOnce {
+        let f = function(which);
+        self.serve_at_once(
+            site,
+            FuncId(f as u32),
+            #[inline(always)]
+            |_, op| f.is_boundary(op),
+            #[inline(always)]
+            |k, w, c, _| k.serve(w, c, which, a),
+        )
+    }
+
+    #[inline(always)]
+    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, which: Frequent, a: &[u64; 5]) -> Served {
+        match which {
+            Frequent::SelectCpuDfl => self.select_dfl(w, c, a),
+            Frequent::DsqInsert => {
+                u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])).into()
+            }
+            Frequent::DsqInsertVtime => self.dsq_insert_vtime(w, c, a[0], Ea(a[1])),
+            Frequent::DsqMoveToLocalV1 => self.move_to_local(w, c, DsqId(a[0]), 0),
+            Frequent::DsqMoveToLocal => self.move_to_local(w, c, DsqId(a[0]), a[1]),
+            Frequent::TaskSetSlice => self.write_task(w, Ea(a[0]), a[1], field::SCX_SLICE),
+            Frequent::TaskSetVtime => self.write_task(w, Ea(a[0]), a[1], field::SCX_DSQ_VTIME),
+            Frequent::TaskCpu => self.task_cpu(a[0]),
+            Frequent::TaskFromPid => self.task_from_pid(a[0] as i32).0.into(),
+            Frequent::TaskRelease => self.task_release(a[0]),
+            Frequent::KickCpu => self.kick_cpu(c, a[0], a[1]).into(),
+            Frequent::MapLookup | Frequent::SpinLock | Frequent::SpinUnlock => 0.into(),
+        }
+    }
+
+    #[inline(always)]
+    fn look_up_at_once<W: World>(&mut self, site: CallSite<'_, W>, [map, key]: [Ea; 2]) -> AtOnce {
         let at = self.callback_comes_to(site.usage);
         let callback = &self.cpus.this_cpu.callback;
         let is_locked = holds_spin(callback);
         let price_ps = self.price_at_once(F::MapLookup)?;
-        if !is_locked && !self.comes_first_at_once(at) {
-            return None;
+        if !is_locked {
+            self.comes_first_at_once(at)?;
         }
-        let value = site.world.map_lookup_at_once(map, key, site.cpu)?;
+        let value = site.world.map_lookup_at_once(map, key, site.cpu).ok_or(NoValue::Rare)?;
         if !is_locked {
             self.now = self.now.max(at);
         }
         self.pays_at_once(site.number, price_ps);
-        Some(value.0)
+        Ok(value.0)
     }
 
     #[inline(always)]
-    pub(super) fn spin_lock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea) -> Option<u64> {
+    fn spin_lock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea) -> AtOnce {
         let asked = self.callback_comes_to(site.usage);
         let price_ps = self.price_at_once(F::SpinLock)?;
-        if !self.comes_first_at_once(asked) || self.waits.is_some() {
-            return None;
+        self.comes_first_at_once(asked)?;
+        if self.waits.is_some() {
+            return Err(NoValue::Rare);
         }
         let cpu = &mut *self.cpus.this_cpu;
-        let place = self.spins.near_place(lock)?;
-        let taken = self.spins.get(place)?;
+        let place = self.spins.near_place(lock).ok_or(NoValue::Rare)?;
+        let taken = self.spins.get(place).ok_or(NoValue::Rare)?;
         let at = after_ps(asked, cpu.spent_ps + price_ps);
         if !taken.is_free_for_anyone(at) {
-            return None;
+            return Err(NoValue::Rare);
         }
-        let line_ps = site.world.touch_lock_at_once(lock, site.cpu)?;
+        let line_ps = site.world.touch_lock_at_once(lock, site.cpu).ok_or(NoValue::Rare)?;
         let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
         taken.takes(site.cpu, at + Span::from_ns(took_ns));
         cpu.takes_spin(lock, place);
         self.now = self.now.max(asked);
         self.pays_at_once(site.number, price_ps + took_ns * 1000);
-        Some(0)
+        Ok(0)
     }
 
     #[inline(always)]
-    pub(super) fn spin_unlock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea) -> Option<u64> {
+    fn spin_unlock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea) -> AtOnce {
         let at = self.callback_comes_to(site.usage);
         let price_ps = self.price_at_once(F::SpinUnlock)?;
         let cpu = &mut *self.cpus.this_cpu;
-        let (held, place) = cpu.callback.spin?;
+        let (held, place) = cpu.callback.spin.ok_or(NoValue::Rare)?;
         // Nothing has run on another CPU since it took the lock, so it still has the line, unless it evicted that itself.
         if held != lock || !cpu.callback.is_usual() || self.lines.transfers().is_crowded() {
-            return None;
+            return Err(NoValue::Rare);
         }
         debug_assert_eq!(site.world.touch_lock_ps(lock, site.cpu), 0, "nobody takes its line away");
-        self.spins.get(place)?.releases(after_ps(at, cpu.spent_ps + price_ps));
+        self.spins.get(place).ok_or(NoValue::Rare)?.releases(after_ps(at, cpu.spent_ps + price_ps));
         cpu.releases_spin();
         self.pays_at_once(site.number, price_ps);
-        Some(0)
+        Ok(0)
     }
 
     /// The price of a function, if its answer is not to wait for anything.
     #[inline(always)]
-    fn price_at_once(&self, f: F) -> Option<u64> {
-        let terms = self.terms.get(f as usize)?;
-        (!self.cpus.this_cpu.pauses.owes_dequeue()).then(|| terms.cost_ps())
+    fn price_at_once(&self, f: F) -> AtOnce {
+        match self.cpus.this_cpu.pauses.owes_dequeue() {
+            false => Ok(self.terms[f as usize].cost_ps()),
+            true => Err(NoValue::Rare),
+        }
     }
 
-    /// Returns whether it is a plain callback's turn, which has reached `at`, without a tie.
+    /// Passes if it is a plain callback's turn, which has reached `at`, without a tie.
     #[inline(always)]
-    fn comes_first_at_once(&self, at: Instant) -> bool {
-        self.cpus.this_cpu.callback.is_plain() && self.queue.is_before_all(at)
+    fn comes_first_at_once(&self, at: Instant) -> Result<(), NoValue> {
+        if !self.cpus.this_cpu.callback.is_plain() {
+            return Err(NoValue::Rare);
+        }
+        if self.queue.is_before_all(at) {
+            return Ok(());
+        }
+        Err(self.not_first(at))
     }
 
     /// Charges the callback for the call with this number, and for what it has spent before.
@@ -97,6 +155,27 @@ impl Kernel {
     }
 }
 
+/// The function.
+#[inline(always)]
+const fn function(which: Frequent) -> F {
+    match which {
+        Frequent::MapLookup => F::MapLookup,
+        Frequent::SpinLock => F::SpinLock,
+        Frequent::SpinUnlock => F::SpinUnlock,
+        Frequent::SelectCpuDfl => F::SelectCpuDfl,
+        Frequent::DsqInsert => F::DsqInsert,
+        Frequent::DsqInsertVtime => F::DsqInsertVtime,
+        Frequent::DsqMoveToLocalV1 => F::DsqMoveToLocalV1,
+        Frequent::DsqMoveToLocal => F::DsqMoveToLocal,
+        Frequent::TaskSetSlice => F::TaskSetSlice,
+        Frequent::TaskSetVtime => F::TaskSetVtime,
+        Frequent::TaskCpu => F::TaskCpu,
+        Frequent::TaskFromPid => F::TaskFromPid,
+        Frequent::TaskRelease => F::TaskRelease,
+        Frequent::KickCpu => F::KickCpu,
+    }
+}
+
 /// Returns whether a usual callback holds a `bpf_spin_lock`: no other CPU runs first.
 #[inline(always)]
 fn holds_spin(callback: &Callback) -> bool {
@@ -106,18 +185,19 @@ fn holds_spin(callback: &Callback) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::bpf::functions::helper;
-    use keel_abi::bpf::Frequent;
-
-    fn check(number: i32, (which, f): (Frequent, F)) {
-        assert_eq!(Frequent::helper(number), Some(which));
-        assert_eq!(helper(number).map(|id| id.0), Some(f as u32), "{which:?}");
-    }
+    use crate::state::bpf::functions::{helper, kfunc};
 
     #[test]
-    fn frequent_helpers_have_the_numbers_of_the_kernels_table() {
-        check(1, (Frequent::MapLookup, F::MapLookup));
-        check(93, (Frequent::SpinLock, F::SpinLock));
-        check(94, (Frequent::SpinUnlock, F::SpinUnlock));
+    fn frequent_functions_are_those_of_the_kernels_table() {
+        let helpers = (0..1000).filter_map(|number| Some((Frequent::helper(number)?, helper(number))));
+        let kfuncs = F::all().iter().filter_map(|f| Some((Frequent::kfunc(f.name())?, kfunc(f.name()))));
+        let mut found = Vec::new();
+        for (which, id) in helpers.chain(kfuncs) {
+            assert_eq!(id, Some(FuncId(function(which) as u32)), "{which:?}");
+            found.push(which as usize);
+        }
+        found.sort_unstable();
+        assert_eq!(found, (0..Frequent::ALL.len()).collect::<Vec<_>>());
+        assert!(Frequent::ALL.iter().enumerate().all(|(i, &which)| which as usize == i));
     }
 }

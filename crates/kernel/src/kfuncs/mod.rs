@@ -38,9 +38,10 @@ use crate::state::event::Source;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
 use crate::state::scx::cids::NOWHERE;
-use keel_abi::bpf::{CallSite, Ea, FaultKind, Frequent, FuncId, Host, Meter, Reply, Usage, World};
+use keel_abi::bpf::{CallSite, FaultKind, Frequent, FuncId, Host, Meter, NoValue, Reply, Usage, World};
 use keel_abi::clocks::Clocks;
 use keel_abi::order::{NO_CALL, Order, Point, Step};
+use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant, Span};
 
 /// The outcome of serving a function.
@@ -126,43 +127,25 @@ impl<W: World> Host<W> for Kernel {
     /// A call of a usual callback that neither waits for its turn nor is forbidden: what `call` does, with what is known
     /// of it. Inlined into its caller, so that nothing of a call goes through memory.
     #[inline(always)]
-    fn call_at_once(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Option<Reply> {
-        let CallSite { world, cpu: c, usage, again, number } = site;
-        let at = self.callback_comes_to(usage);
-        let terms = self.terms.get(func.0 as usize)?;
-        let cpu = &mut *self.cpus.this_cpu;
-        let callback = &mut cpu.callback;
-        if callback.is_plain() && terms.allows_callback(callback.op) {
-            if terms.is_boundary(callback.op) {
-                if again {
-                    if let Some(value) = callback.reply.take() {
-                        return Some(Reply::Value(value));
-                    }
-                } else if !self.queue.comes_first(c, at) {
-                    return Some(Reply::Suspend);
-                }
-                self.now = self.now.max(at);
-            }
-        } else if !passes_nobody(callback, terms, again) {
-            return None;
-        }
-        callback.call = number;
-        cpu.spent_ps += terms.cost_ps;
-        let served = serve::serves(terms.f)(self, world, c, terms.f, args);
-        if self.exit.is_some() {
-            self.blame_call();
-        }
-        Some(self.reply(served))
+    fn call_at_once(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Result<u64, NoValue> {
+        self.serve_at_once(
+            site,
+            func,
+            #[inline(always)]
+            |terms, op| terms.is_boundary(op),
+            #[inline(always)]
+            |k, w, c, f| serve::serves(f)(k, w, c, f, args),
+        )
     }
 
     #[inline(always)]
-    fn call_frequent(&mut self, site: CallSite<'_, W>, which: Frequent, args: [u64; 2]) -> Option<u64> {
-        let args = args.map(Ea);
-        match which {
-            Frequent::MapLookup => self.look_up_at_once(site, args),
-            Frequent::SpinLock => self.spin_lock_at_once(site, args[0]),
-            Frequent::SpinUnlock => self.spin_unlock_at_once(site, args[0]),
-        }
+    fn call_frequent(
+        &mut self,
+        site: CallSite<'_, W>,
+        which: Frequent,
+        args: &[u64; 5],
+    ) -> Result<u64, NoValue> {
+        self.serve_frequent(site, which, args)
     }
 
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {
@@ -213,6 +196,57 @@ impl<W: World> Host<W> for Kernel {
 
     fn clocks(&mut self) -> Option<&mut Clocks> {
         self.clocks.as_deref_mut()
+    }
+}
+
+impl Kernel {
+    /// Serves a call of a usual callback that neither waits for its turn nor is forbidden. Otherwise does nothing and
+    /// returns nothing.
+    #[inline(always)]
+    fn serve_at_once<W: World>(
+        &mut self,
+        site: CallSite<'_, W>,
+        func: FuncId,
+        is_boundary: impl Fn(&Terms, Op) -> bool,
+        serves: impl FnOnce(&mut Self, &mut W, CpuId, F) -> Served,
+    ) -> Result<u64, NoValue> {
+        let CallSite { world, cpu: c, usage, again, number } = site;
+        let at = self.callback_comes_to(usage);
+        let terms = self.terms.get(func.0 as usize).ok_or(NoValue::Rare)?;
+        let cpu = &mut *self.cpus.this_cpu;
+        let callback = &mut cpu.callback;
+        if callback.is_plain() && terms.allows_callback(callback.op) {
+            if is_boundary(terms, callback.op) {
+                if again {
+                    if let Some(value) = callback.reply.take() {
+                        return Ok(value);
+                    }
+                } else if !self.queue.is_before_all(at) {
+                    return Err(self.not_first(at));
+                }
+                self.now = self.now.max(at);
+            }
+        } else if !passes_nobody(callback, terms, again) {
+            return Err(NoValue::Rare);
+        }
+        callback.call = number;
+        cpu.spent_ps += terms.cost_ps;
+        let f = terms.f;
+        let served = serves(self, world, c, f);
+        if self.exit.is_some() {
+            self.blame_call();
+        }
+        self.value_of(served)
+    }
+
+    /// Why a call has no value yet whose callback has reached `at`: it is not before everything that is due.
+    #[inline(always)]
+    fn not_first(&self, at: Instant) -> NoValue {
+        match self.queue.is_after_first(at) {
+            true => NoValue::Suspend,
+            // Who comes first in a tie takes a while to find out.
+            false => NoValue::Rare,
+        }
     }
 }
 
@@ -327,32 +361,43 @@ impl Kernel {
     }
 
     /// Charges the callback for the call, then replies.
-    #[inline(always)]
     fn reply(&mut self, served: Served) -> Reply {
+        match self.value_of(served) {
+            Ok(value) => Reply::Value(value),
+            Err(NoValue::Stop(why)) => Reply::Stop(why),
+            Err(NoValue::Rare | NoValue::Suspend) => Reply::Suspend,
+        }
+    }
+
+    /// Charges the callback for the call, and returns its value.
+    #[inline(always)]
+    fn value_of(&mut self, served: Served) -> Result<u64, NoValue> {
         let cpu = self.this_cpu();
         cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps);
-        match served {
-            Served::Value(value) if !cpu.pauses.owes_dequeue() => Reply::Value(value),
-            other => self.reply_rarely(other),
+        if let Served::Value(value) = served
+            && !cpu.pauses.owes_dequeue()
+        {
+            return Ok(value);
         }
+        Err(self.no_value(served))
     }
 
     #[cold]
     #[inline(never)]
-    fn reply_rarely(&mut self, served: Served) -> Reply {
+    fn no_value(&mut self, served: Served) -> NoValue {
         let cpu = self.this_cpu();
         match served {
             Served::Value(value) => {
                 // `ops.dequeue` is owed: it runs before the call returns.
                 cpu.callback.reply = Some(value);
-                Reply::Suspend
+                NoValue::Suspend
             }
             Served::Later(ns) => {
                 cpu.callback.charged_ps += ns * 1000;
                 cpu.clock += Span::from_ns(ns);
-                Reply::Suspend
+                NoValue::Suspend
             }
-            Served::Forbidden(why) => Reply::Stop(why),
+            Served::Forbidden(why) => NoValue::Stop(why),
         }
     }
 }

@@ -62,11 +62,11 @@ impl Kernel {
     }
 
     #[inline(never)]
-    pub(super) fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
+    pub(super) fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, ea: u64, args: Ea) -> Served {
         use dsq_insert_vtime_args::{DSQ_ID, ENQ_FLAGS, SLICE, VTIME};
         const { assert!(DSQ_ID == 0 && SLICE == 8 && VTIME == 16 && ENQ_FLAGS == 24) };
-        let [id, slice_ns, vtime, enq_flags] = w.words(Ea(a[1]));
-        u64::from(self.insert_for(w, c, a[0], DsqId(id), slice_ns, Some(vtime), enq_flags)).into()
+        let [id, slice_ns, vtime, enq_flags] = w.words(args);
+        u64::from(self.insert_for(w, c, ea, DsqId(id), slice_ns, Some(vtime), enq_flags)).into()
     }
 
     /// `scx_bpf_dsq_insert()`, and the older `scx_bpf_dsq_insert_vtime()`.

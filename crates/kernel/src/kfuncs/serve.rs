@@ -94,12 +94,12 @@ const fn serving<W: World>(f: F) -> Serve<W> {
         }
         F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => |_, _, _, _, _| 0.into(),
         F::Now => |k, _, _, _, _| k.shown_clock().as_ns().into(),
-        F::TaskCpu => |k, _, _, _, a| k.task_cpu(a),
+        F::TaskCpu => |k, _, _, _, a| k.task_cpu(a[0]),
         F::TaskRunning | F::TaskCid | F::TaskFromPid | F::TaskAcquire | F::TaskRelease => {
             |k, _, _, f, a| k.serve_task(f, a)
         }
-        F::TaskSetSlice => |k, w, _, _, a| k.write_task(w, a, field::SCX_SLICE),
-        F::TaskSetVtime => |k, w, _, _, a| k.write_task(w, a, field::SCX_DSQ_VTIME),
+        F::TaskSetSlice => |k, w, _, _, a| k.write_task(w, Ea(a[0]), a[1], field::SCX_SLICE),
+        F::TaskSetVtime => |k, w, _, _, a| k.write_task(w, Ea(a[0]), a[1], field::SCX_DSQ_VTIME),
         F::Events => |k, w, c, _, a| k.events(w, c, Ea(a[0]), a[1]),
         F::TidToTask => |k, _, c, _, a| k.task_from_tid(c, a[0]).0.into(),
         F::SelectCpuDfl => |k, w, c, _, a| k.select_dfl(w, c, a),
@@ -149,7 +149,7 @@ const fn serving<W: World>(f: F) -> Serve<W> {
         F::DsqInsertVtimeV1 => {
             |k, w, c, _, a| u64::from(k.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], Some(a[3]), a[4])).into()
         }
-        F::DsqInsertVtime => |k, w, c, _, a| k.dsq_insert_vtime(w, c, a),
+        F::DsqInsertVtime => |k, w, c, _, a| k.dsq_insert_vtime(w, c, a[0], Ea(a[1])),
         F::DsqMoveToLocalV1 => |k, w, c, _, a| k.move_to_local(w, c, DsqId(a[0]), 0),
         F::DsqMoveToLocal => |k, w, c, _, a| k.move_to_local(w, c, DsqId(a[0]), a[1]),
         F::MaskTestCpu => |k, w, c, _, a| k.mask_test_cpu(w, c, a),

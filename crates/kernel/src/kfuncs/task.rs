@@ -18,22 +18,27 @@ impl Kernel {
         (self.tasks.numbered(number)?.ea == at).then_some(TaskId(number as u32))
     }
 
-    /// Writes a field of the `task_struct` that is the first argument; the answer is whether it is one.
+    /// Writes a field of the `task_struct` at `at`; the answer is whether it is one.
     #[inline(never)]
-    pub(super) fn write_task<W: World>(&self, w: &mut W, a: &[u64; 5], field: u64) -> Served {
-        let at = Ea(a[0]);
+    pub(super) fn write_task<W: World>(&self, w: &mut W, at: Ea, value: u64, field: u64) -> Served {
         let is_task = self.task_at(at).is_some();
         if is_task {
-            w.put(at.offset(field), &a[1].to_le_bytes());
+            w.put(at.offset(field), &value.to_le_bytes());
         }
         u64::from(is_task).into()
     }
 
-    pub(super) fn task_cpu(&self, a: &[u64; 5]) -> Served {
-        match self.task_at(Ea(a[0])) {
+    pub(super) fn task_cpu(&self, at: u64) -> Served {
+        match self.task_at(Ea(at)) {
             Some(task) => u64::from(self.tasks[task].cpu.0).into(),
-            None => self.idle_task_at(a[0]).unwrap_or(0).into(),
+            None => self.idle_task_at(at).unwrap_or(0).into(),
         }
+    }
+
+    /// `bpf_task_release()`: whoever holds a reference to a task has it, so there is nothing to release.
+    #[inline(always)]
+    pub(super) fn task_release(&self, _at: u64) -> Served {
+        0.into()
     }
 
     pub(super) fn serve_task(&self, f: F, a: &[u64; 5]) -> Served {
@@ -70,7 +75,8 @@ impl Kernel {
     }
 
     /// Pids are given out in the order of tasks.
-    fn task_from_pid(&self, pid: i32) -> Ea {
+    #[inline]
+    pub(super) fn task_from_pid(&self, pid: i32) -> Ea {
         let number = i64::from(pid) - i64::from(crate::state::setup::FIRST_PID);
         let task = u32::try_from(number).ok().map(TaskId).filter(|t| t.index() < self.tasks.len());
         match task {

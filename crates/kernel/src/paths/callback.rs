@@ -63,7 +63,7 @@ impl<E: Engine> Sim<E> {
                     self.k.end_callback(value, usage);
                     return Begun::Over;
                 }
-                AtOnce::Suspended => return self.suspended(),
+                AtOnce::Suspended => return self.suspended_at_once(),
                 AtOnce::Failed => return self.failed_at_once(),
                 AtOnce::Refused => {}
             }
@@ -75,6 +75,12 @@ impl<E: Engine> Sim<E> {
     fn suspended(&mut self) -> Begun {
         self.k.counters.suspensions += 1;
         Begun::Suspended
+    }
+
+    #[inline(never)]
+    fn suspended_at_once(&mut self) -> Begun {
+        self.vm.put_aside();
+        self.suspended()
     }
 
     #[cold]

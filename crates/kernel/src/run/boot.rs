@@ -193,12 +193,10 @@ fn siblings(topology: &Topology) -> Vec<CpuSet> {
 }
 
 /// Returns the terms of each helper and kfunc on a machine.
-fn terms(insn_ps: u64, cpus: u32) -> Vec<crate::state::bpf::functions::Terms> {
+fn terms(insn_ps: u64, cpus: u32) -> crate::state::bpf::functions::AllTerms {
     let words = u64::from(cpus.div_ceil(64));
     let price =
         |f: crate::state::bpf::functions::F| crate::state::cost::kfunc::price(f.name()).over(words) * insn_ps;
-    crate::state::bpf::functions::F::all()
-        .iter()
-        .map(|&f| crate::state::bpf::functions::Terms::new(f, price(f)))
-        .collect()
+    let of = |f| crate::state::bpf::functions::Terms::new(f, price(f));
+    Box::new(std::array::from_fn(|i| of(crate::state::bpf::functions::F::all()[i])))
 }

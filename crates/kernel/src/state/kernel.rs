@@ -1,7 +1,7 @@
 //! The state of the simulated kernel, and the small operations that all paths share: charging costs, taking a
 //! runqueue's lock, emitting events, ending the scheduler.
 
-use crate::state::bpf::functions::Terms;
+use crate::state::bpf::functions::AllTerms;
 use crate::state::bpf::iter::Cursors;
 use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::spin::SpinLocks;
@@ -153,7 +153,7 @@ pub(crate) struct Kernel {
     /// Whose turn it is, if an emulator executes one CPU after the other.
     pub(crate) turns: Option<Turns>,
     /// The terms of each function, by [`crate::state::bpf::functions::F`].
-    pub(crate) terms: Vec<Terms>,
+    pub(crate) terms: AllTerms,
     /// DSQ iterations in progress.
     pub(crate) cursors: Cursors,
     /// The locks of the global and user queues, by handle.

@@ -7,14 +7,21 @@ use super::registers::{CONTEXT, DELTA, FRAME, at, at_sum, field, half, whole};
 use crate::context::{Context, LOOPS_BETWEEN_TURNS, MAX_LOOPS};
 use iced_x86::{Code, Register};
 use std::mem::offset_of;
+use std::ops::RangeInclusive;
+
+/// The registers that functions that only begin as callbacks don't keep: R6 to R9. An even number, as the stack's alignment
+/// needs.
+const UNKEPT: RangeInclusive<u8> = 6..=9;
 
 /// Emits the entry of a function, and returns where it is.
-pub(super) fn emit(asm: &mut Asm, function: Label) -> Label {
+pub(super) fn emit(asm: &mut Asm, function: Label, is_callback: bool) -> Label {
     use Register::{R8, R9, RCX, RDX, RSI, RSP};
     let entry = asm.label();
     asm.bind(entry);
     asm.reg(Code::Push_r64, FRAME);
     asm.reg(Code::Push_r64, DELTA);
+    let saved = if is_callback { UNKEPT } else { RangeInclusive::new(1, 0) };
+    saved.clone().for_each(|reg| asm.reg(Code::Push_r64, whole(reg)));
     asm.reg_imm(Code::Sub_rm64_imm8, RSP, 8);
     asm.reg_mem(Code::Mov_r64_rm64, DELTA, field(offset_of!(Context, delta)));
     asm.reg_mem(Code::Lea_r64_m, FRAME, at_sum(RSI, DELTA, 0));
@@ -22,9 +29,10 @@ pub(super) fn emit(asm: &mut Asm, function: Label) -> Label {
         asm.reg_reg(Code::Mov_r64_rm64, to, from);
     }
     // Behind the pushed registers and the return address.
-    asm.reg_mem(Code::Mov_r64_rm64, R9, at(RSP, 32));
+    asm.reg_mem(Code::Mov_r64_rm64, R9, at(RSP, 32 + 8 * saved.len() as i64));
     asm.to(Code::Call_rel32_64, function);
     asm.reg_imm(Code::Add_rm64_imm8, RSP, 8);
+    saved.rev().for_each(|reg| asm.reg(Code::Pop_r64, whole(reg)));
     asm.reg(Code::Pop_r64, DELTA);
     asm.reg(Code::Pop_r64, FRAME);
     asm.bare(Code::Retnq);

@@ -109,7 +109,8 @@ impl<'a> Emitter<'a> {
         let live = live::before(ops);
         let written =
             ops.iter().fold(0, |set, &op| set | live::uses(op).1) | live.first().copied().unwrap_or(0);
-        let kept = live::each(written, 6..=9).collect();
+        // Who begins a callback expects no register to be kept.
+        let kept = live::each(written, 6..=9).filter(|_| !target.is_callback).collect();
         let values_at = values::at_targets(ops, target.entry(), target.data);
         let mut looks = early::all(ops, &values_at, &target);
         let held_at = held::at_targets(ops, &values_at, &mut looks, &target);

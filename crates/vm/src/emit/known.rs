@@ -2,7 +2,6 @@
 
 use super::function::Emitter;
 use super::registers::{A, A32, B, B32, DELTA, FRAME, at_sum, field, half, whole};
-use super::stubs;
 use super::values::NUMBERS_BYTES;
 use crate::code::op::FRAME_BYTES;
 use crate::context::Context;
@@ -32,7 +31,7 @@ impl Emitter<'_> {
         match known {
             Known::Ktime | Known::Now => {
                 self.asm.reg_imm(Code::Mov_r32_imm32, half(1), known as i32);
-                self.asm.call_tabled(stubs::CLOCK);
+                self.asm.mem(Code::Call_rm64, field(offset_of!(Context, host_clock)));
                 self.reload_context();
                 return self.asm.bind(done);
             }

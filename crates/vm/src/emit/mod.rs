@@ -133,7 +133,8 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
         let target = Target { lines, has_arena, has_may_goto, movers, data: &globals, is_callback };
         starts.push(Emitter::new(&mut asm, &inner, &function.ops, target).function(label));
     }
-    let entries = inner.iter().map(|&label| entry::emit(&mut asm, label)).collect();
+    let of_all = inner.iter().zip(&code.takes_context);
+    let entries = of_all.map(|(&label, &is_callback)| entry::emit(&mut asm, label, is_callback)).collect();
     (asm, entries, starts)
 }
 
@@ -167,9 +168,9 @@ impl values::Data for Globals<'_> {
 
     fn frequent(&self, site: u32) -> Option<Frequent> {
         let import = self.code.sites.get(site as usize)?.import;
-        match self.code.imports.get(import as usize)?.0 {
-            Needed::Helper(number) => Frequent::helper(number),
-            Needed::Kfunc(_) => None,
+        match &self.code.imports.get(import as usize)?.0 {
+            Needed::Helper(number) => Frequent::helper(*number),
+            Needed::Kfunc(name) => Frequent::kfunc(name),
         }
     }
 

@@ -47,9 +47,9 @@ impl Movers {
         for (mover, write, stub) in
             [(movers.read, false, stubs::TOUCH_READ), (movers.write, true, stubs::TOUCH_WRITE)]
         {
-            asm.bind(mover.by_address);
-            asm.reg_mem(Code::Add_r64_rm64, A, field(offset_of!(Context, minus_line)));
             asm.bind(mover.by_number);
+            asm.reg_mem(Code::Add_r64_rm64, A, field(offset_of!(Context, first_line)));
+            asm.bind(mover.by_address);
             match lines.grouped {
                 true => asm.jump_tabled(stub),
                 false => move_line(asm, write, (lines.crowded, has_arena), stub),
@@ -135,7 +135,7 @@ fn take(asm: &mut Asm, write: bool) {
     } else {
         asm.reg_mem(Code::Or_r64_rm64, B, field(offset_of!(Context, shared)));
     }
-    load(asm, R9, field(offset_of!(Context, sharers)));
+    load(asm, R9, field(offset_of!(Context, words)));
     asm.mem_reg(Code::Mov_rm64_r64, at_entry(R9, A, 8), B);
     if write {
         asm.reg_mem(Code::Mov_r32_rm32, R9D, field(offset_of!(Context, cpu)));

@@ -3,12 +3,12 @@
 //! Calls off the hot path go through stubs that preserve every register except r10 and r11, so that the code around
 //! them can leave its values where they are. Floating point is not saved: emitted code keeps nothing there.
 
-use crate::{calls, drain, interp, known, numbers, trees};
+use crate::{calls, drain, interp, numbers, trees};
 use std::arch::naked_asm;
 
-/// Moves a line here for reading: its number in r10.
+/// Moves a line here for reading: its number in r10, from simulated address 0.
 pub(super) const TOUCH_READ: usize = 0;
-/// Moves a line here for writing: its number in r10.
+/// Moves a line here for writing: its number in r10, from simulated address 0.
 pub(super) const TOUCH_WRITE: usize = 1;
 /// Moves a line here for an atomic instruction: the offset in r10.
 pub(super) const TOUCH_ATOMICALLY: usize = 2;
@@ -23,14 +23,12 @@ pub(super) const FOR_EACH: usize = 8;
 pub(super) const DRAIN: usize = 9;
 pub(super) const RBTREE_ADD: usize = 10;
 pub(super) const NUM_NEXT: usize = 11;
-/// A C function that takes the context and the clock.
-pub(super) const CLOCK: usize = 12;
 /// Executes the rest of a function: its number in r10, the operation in r11. Leaves the value in rax, and may change what
 /// a C function may.
-pub(super) const INTERPRET: usize = 13;
+pub(super) const INTERPRET: usize = 12;
 
 /// The table.
-pub(super) fn addresses() -> [u64; 14] {
+pub(super) fn addresses() -> [u64; 13] {
     [
         touch_read as *const () as u64,
         touch_write as *const () as u64,
@@ -44,7 +42,6 @@ pub(super) fn addresses() -> [u64; 14] {
         drain::drain as *const () as u64,
         trees::rbtree_add as *const () as u64,
         numbers::num_next as *const () as u64,
-        known::clock as *const () as u64,
         interpret as *const () as u64,
     ]
 }

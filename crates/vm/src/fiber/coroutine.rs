@@ -7,7 +7,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::ptr::NonNull;
 
-type Yielder = corosensei::Yielder<(), Left>;
+type Yielder = corosensei::Yielder<u64, Left>;
 
 /// The handle that leaves the fiber.
 pub(crate) struct Link {
@@ -21,12 +21,12 @@ impl Default for Link {
 }
 
 /// A loop that runs one job after the other; none once it is stopped.
-pub(super) struct Routine(Option<Coroutine<(), Left, (), DefaultStack>>);
+pub(super) struct Routine(Option<Coroutine<u64, Left, (), DefaultStack>>);
 
 impl Routine {
     pub(super) fn new(stack: DefaultStack, context: NonNull<Context>) -> Self {
         let context = context.as_ptr();
-        Self(Some(Coroutine::with_stack(stack, move |yielder: &Yielder, ()| {
+        Self(Some(Coroutine::with_stack(stack, move |yielder: &Yielder, _| {
             loop {
                 // SAFETY: the fiber owns the context and outlives its routine. No reference to the
                 // context is held across the call.
@@ -44,12 +44,12 @@ impl Routine {
     /// The context is the fiber's own, with a job.
     pub(super) unsafe fn begin(&mut self, _: *mut Context) -> Left {
         // The loop is where it takes the next job.
-        self.go_on()
+        self.go_on(0)
     }
 
-    fn go_on(&mut self) -> Left {
+    fn go_on(&mut self, value: u64) -> Left {
         let routine = self.0.as_mut().expect("only stopping takes it away");
-        match routine.resume(()) {
+        match routine.resume(value) {
             CoroutineResult::Yield(left) => left,
             CoroutineResult::Return(()) => unreachable!("a fiber's loop has no end"),
         }
@@ -76,8 +76,12 @@ impl Routine {
 
 /// # Safety
 /// The fiber was suspended.
-pub(super) unsafe fn resume<'a>(_: *mut Context, routine: impl FnOnce() -> &'a mut Routine) -> Left {
-    routine().go_on()
+pub(super) unsafe fn resume<'a>(
+    _: *mut Context,
+    value: u64,
+    routine: impl FnOnce() -> &'a mut Routine,
+) -> Left {
+    routine().go_on(value)
 }
 
 /// # Safety
@@ -86,12 +90,12 @@ pub(crate) unsafe fn start(_: *mut Context, _: StartFn) -> Left {
     unreachable!("code is emitted for x86-64 only")
 }
 
-/// Leaves the fiber until it is resumed.
+/// Leaves the fiber until it is resumed, and returns what it is resumed with.
 ///
 /// # Safety
 /// Called on the fiber of this context.
-pub(crate) unsafe fn pause(context: *mut Context, signal: Signal) {
+pub(crate) unsafe fn pause(context: *mut Context, signal: Signal) -> u64 {
     // SAFETY: the fiber's body set `yielder` to its own, which lives at the bottom of the
     // stack that this runs on.
-    unsafe { (*(*context).link.yielder).suspend(Left { value: 0, signal }) };
+    unsafe { (*(*context).link.yielder).suspend(Left { value: 0, signal }) }
 }

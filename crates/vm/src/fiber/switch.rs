@@ -1,7 +1,7 @@
 //! The switch between a fiber and the code that enters it, for x86-64's System V calling convention.
 //!
-//! It saves only the registers that a C function must preserve: six, pushed onto the stack that is left. No code here
-//! changes floating-point rounding modes. A discarded fiber leaves its frames where they are: they own nothing.
+//! A fiber that is left has the registers that a C function must preserve on its stack. The code that enters a fiber knows
+//! that this changes registers, and keeps nothing there. No code here changes floating-point rounding modes. A discarded fiber leaves its frames where they are: they own nothing.
 //!
 //! A panic never crosses a switch, since the trampolines catch it ([`crate::calls`]). So the switch has no unwind
 //! tables.
@@ -10,7 +10,7 @@ use super::{Left, Signal};
 use crate::calls;
 use crate::context::{Context, Job, NativeFn, StartFn};
 use corosensei::stack::{DefaultStack, Stack};
-use std::arch::naked_asm;
+use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 use std::ptr::NonNull;
 
@@ -23,7 +23,7 @@ pub(crate) struct Link {
     top: u64,
     /// Where the fiber was left.
     fiber: u64,
-    /// The stack of the code that entered it, with the registers that it expects to keep on top.
+    /// The stack of the code that entered it, with what `keep_outside` has pushed on top.
     outside: u64,
 }
 
@@ -73,15 +73,52 @@ impl Routine {
 /// Pushes the registers that a C function must preserve.
 macro_rules! keep {
     () => {
-        "push r15; push r14; push r13; push rbx; push r12; push rbp"
+        "push r15; push r14; push r13; push r12; push rbx; push rbp"
     };
 }
 
 /// Pops the registers that [`keep`] has pushed.
 macro_rules! give_back {
     () => {
-        "pop rbp; pop r12; pop rbx; pop r13; pop r14; pop r15"
+        "pop rbp; pop rbx; pop r12; pop r13; pop r14; pop r15"
     };
+}
+
+/// Pushes those of them that Rust doesn't let a block of assembly change.
+macro_rules! keep_outside {
+    () => {
+        "push rbx; push rbp"
+    };
+}
+
+/// Pops the registers that [`keep_outside`] has pushed.
+macro_rules! give_back_outside {
+    () => {
+        "pop rbp; pop rbx"
+    };
+}
+
+/// Calls something that enters a fiber, with the context in rdi, and what else it takes in rsi. When it returns, all
+/// registers may have changed, except for those of [`keep_outside`]: so each of the others is saved once, by the caller's own
+/// code and only if that uses it.
+macro_rules! enter {
+    ($way:path, $context:expr, $second:expr) => {{
+        let (value, signal): (u64, u32);
+        asm!(
+            "call {way}",
+            way = sym $way,
+            inout("rdi") $context => _,
+            inout("rsi") $second => _,
+            out("rax") value,
+            out("edx") signal,
+            out("r12") _,
+            out("r13") _,
+            out("r14") _,
+            out("r15") _,
+            clobber_abi("C"),
+        );
+        Left { value, signal: Signal::from_number(signal) }
+    }};
 }
 
 /// The job of a fiber whose code is interpreted.
@@ -98,24 +135,28 @@ unsafe extern "C" fn interpret(
     unsafe { calls::invoke(context, (*context).job.function, r10, [a, b, c, d, e]) }
 }
 
-/// Enters the context's fiber, which starts a callback of emitted code. That expects the context in rdi. When it returns,
-/// r12 and rbp have changed, and what a C function may change.
+/// Enters the context's fiber, which starts a callback of emitted code.
 ///
 /// # Safety
 /// `code` is where emitted code begins as a callback, and the fiber has no job; its stack is large enough for eight
 /// frames. Nobody uses a reference to its context.
+#[inline(always)]
+pub(crate) unsafe fn start(context: *mut Context, code: StartFn) -> Left {
+    // SAFETY: as above.
+    unsafe { enter!(start_there, context, code) }
+}
+
+/// Calls emitted code on the fiber's stack. That expects the context in rdi, and preserves no register.
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn start(context: *mut Context, code: StartFn) -> Left {
+unsafe extern "C" fn start_there() {
     naked_asm!(
-        keep!(),
+        keep_outside!(),
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {top}]",
         "call rsi",
         "mov rdi, [rsp + 8]",
         "mov rsp, [rdi + {outside}]",
-        "pop rbp",
-        "pop r12",
-        "add rsp, 32",
+        give_back_outside!(),
         "xor edx, edx",
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
@@ -127,10 +168,16 @@ pub(crate) unsafe extern "C" fn start(context: *mut Context, code: StartFn) -> L
 ///
 /// # Safety
 /// The fiber's stack is not in use, and the job is set.
+unsafe fn begin(context: *mut Context, body: NativeFn) -> Left {
+    // SAFETY: as above.
+    unsafe { enter!(begin_there, context, body) }
+}
+
+/// As [`begin`].
 #[unsafe(naked)]
-unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
+unsafe extern "C" fn begin_there() {
     naked_asm!(
-        keep!(),
+        keep_outside!(),
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {top}]",
         "mov rax, [rdi + {args} + 32]",
@@ -145,7 +192,7 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
         "mov rdi, [rsp + 8]",
         "mov rsp, [rdi + {outside}]",
         "xor edx, edx",
-        give_back!(),
+        give_back_outside!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
         top = const offset_of!(Context, link) + offset_of!(Link, top),
@@ -154,24 +201,26 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
     )
 }
 
-/// Continues where the fiber was left. All that this needs is in the context.
+/// Continues where the fiber was left, with this value. All else that this needs is in the context.
 ///
 /// # Safety
 /// It was left by [`pause`].
 #[inline(always)]
-pub(super) unsafe fn resume<'a>(context: *mut Context, _: impl FnOnce() -> &'a mut Routine) -> Left {
+pub(super) unsafe fn resume<'a>(
+    context: *mut Context,
+    value: u64,
+    _: impl FnOnce() -> &'a mut Routine,
+) -> Left {
     // SAFETY: as above.
-    unsafe { go_on(context) }
+    unsafe { enter!(resume_there, context, value) }
 }
 
 /// As [`resume`].
-///
-/// # Safety
-/// The same.
 #[unsafe(naked)]
-unsafe extern "C" fn go_on(context: *mut Context) -> Left {
+unsafe extern "C" fn resume_there() {
     naked_asm!(
-        keep!(),
+        keep_outside!(),
+        "mov rax, rsi",
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {fiber}]",
         give_back!(),
@@ -181,30 +230,20 @@ unsafe extern "C" fn go_on(context: *mut Context) -> Left {
     )
 }
 
-/// Leaves the fiber until it is resumed. The code that resumes it continues when its job is done, and not the code that
-/// began it, so then that needs all its registers back: the job returns to the end of this function.
+/// Leaves the fiber until it is resumed, and returns what it is resumed with. The code that resumes it continues when its
+/// job is done, and not the code that began it: all of them expect the same on their stack.
 ///
 /// # Safety
 /// Called on the fiber of this context.
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) {
+pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) -> u64 {
     naked_asm!(
         keep!(),
         "mov [rdi + {fiber}], rsp",
-        "mov rax, [rdi + {top}]",
-        "lea rcx, [rip + 2f]",
-        "mov [rax - 8], rcx",
         "mov rsp, [rdi + {outside}]",
         "mov edx, esi",
-        give_back!(),
+        give_back_outside!(),
         "ret",
-        "2:",
-        "mov rdi, [rsp + 8]",
-        "mov rsp, [rdi + {outside}]",
-        "xor edx, edx",
-        give_back!(),
-        "ret",
-        top = const offset_of!(Context, link) + offset_of!(Link, top),
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
         fiber = const offset_of!(Context, link) + offset_of!(Link, fiber),
     )

@@ -395,6 +395,9 @@ impl Terms {
     }
 }
 
+/// The terms of all functions, by number.
+pub(crate) type AllTerms = Box<[Terms; F::all().len()]>;
+
 impl F {
     /// Returns whether it takes a resilient lock.
     #[inline]
@@ -435,7 +438,8 @@ impl F {
     /// Returns whether other CPUs can observe when a call of it is served. A call that concerns only the caller's own CPU,
     /// its own task or nothing at all is served at the moment that the callback has reached. An insert concerns only the
     /// caller except in `ops.dispatch`, which may name any task.
-    fn is_boundary(self, op: Op) -> bool {
+    #[inline(always)]
+    pub(crate) fn is_boundary(self, op: Op) -> bool {
         if op == Op::Dispatch
             && matches!(
                 self,

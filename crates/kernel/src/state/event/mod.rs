@@ -142,6 +142,12 @@ impl EventQueue {
         at < self.next_at
     }
 
+    /// Returns whether `at` is after something that is due, or after the horizon.
+    #[inline]
+    pub fn is_after_first(&self, at: Instant) -> bool {
+        at > self.next_at
+    }
+
     /// Returns whether a step of `cpu` at `at` comes before everything that is due. Nothing happens beyond the horizon.
     /// The order is that of [`EventQueue::pop`], so a CPU that continues does the same as if it had been queued and taken.
     #[inline]

@@ -109,7 +109,7 @@ fn share(asm: &mut Asm, has_moved: Label, rare: Label) {
 
 /// Writes the line's new word. Leaves the words' address in rsi.
 fn hold(asm: &mut Asm) {
-    load(asm, RSI, field(offset_of!(Context, sharers)));
+    load(asm, RSI, field(offset_of!(Context, words)));
     asm.mem_reg(Code::Mov_rm64_r64, at_entry(RSI, A, 8), B);
 }
 

@@ -65,6 +65,12 @@ pub struct RawCrowd {
 impl RawCrowd {
     /// No lines.
     pub(super) const NONE: Self = Self { first: 0, count: 0, known: std::ptr::null_mut(), memory_ps: 0 };
+
+    /// The same for lines that are numbered from simulated address 0, if this is the number of the region's first one
+    /// then.
+    pub(crate) fn numbered_from_0(self, first_line: u64) -> Self {
+        Self { first: self.first + first_line, ..self }
+    }
 }
 
 impl Crowded {

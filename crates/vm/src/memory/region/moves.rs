@@ -56,6 +56,13 @@ pub struct RawMoves {
     pub(crate) first: *mut Moved,
 }
 
+impl RawMoves {
+    /// The same for lines that are numbered from simulated address 0, if this is the number of the first one then.
+    pub(crate) fn numbered_from_0(self, first_line: u64) -> Self {
+        Self { places: self.places.wrapping_sub(first_line as usize), ..self }
+    }
+}
+
 /// All lines that moved.
 pub(super) struct Moves {
     /// As in [`RawMoves`].
