@@ -183,13 +183,12 @@ impl Kernel {
     /// so, advances the simulation's time to the clock, but never back.
     #[inline(always)]
     pub(crate) fn catches_up(&mut self) -> bool {
-        let (c, now) = (self.cpus.this_id(), self.now);
-        let cpu = &mut *self.cpus.this_cpu;
-        cpu.settle_costs();
-        let comes_first = self.queue.comes_first(c, cpu.clock);
+        self.cpus.this_cpu.settle_costs();
+        let clock = self.cpus.this_cpu.clock;
+        let comes_first = self.queue.comes_first(self.cpus.this_id(), clock);
         if comes_first {
-            cpu.clock = cpu.clock.max(now);
-            self.now = cpu.clock;
+            let now = clock.max(self.now);
+            (self.now, self.cpus.this_cpu.clock) = (now, now);
         }
         comes_first
     }

@@ -40,13 +40,29 @@ pub enum State {
     Detached,
 }
 
-/// Whether a CPU has left the kernel.
-enum Left {
-    NotYet,
-    /// It is in user mode or idle until this moment, and others may come before that.
+/// Whether a CPU may take its next step.
+#[derive(PartialEq)]
+enum Turn {
+    /// It comes first.
+    Own,
+    /// Others come before it, and it has no other reason to wait.
+    Others,
+    /// It has a reason to pause, and perhaps others come before it, too.
+    Pause,
+}
+
+/// How a CPU's turn ends.
+enum End {
+    /// It is in user mode or idle until this moment, and others come before that.
     ForLater(Instant),
     /// It is in user mode until this moment, which comes before everything else.
     Until(Instant),
+    /// The same, but the loop has something to do before.
+    AfterLoop(Instant),
+    /// It is in the middle of a path, and others come before its next step.
+    Held,
+    /// It is in the middle of a path, and has a reason to pause.
+    Paused,
 }
 
 impl<E: Engine> Sim<E> {
@@ -261,9 +277,14 @@ impl<E: Engine> Sim<E> {
                 self.k.comes_from_queue();
             }
             let next = match self.run_frames(c, duty.take(), is_first) {
-                Left::Until(own) => Some((own, c)),
-                Left::ForLater(own) => self.lets_others_run(c, own, false),
-                Left::NotYet => self.holds_up(c),
+                End::Until(own) => {
+                    at = own;
+                    continue;
+                }
+                End::ForLater(own) => self.lets_others_run(c, own, false),
+                End::AfterLoop(own) => return self.k.queue.return_cpu(c, own),
+                End::Held => self.lets_others_run(c, self.k.cpus.this_cpu.clock, true),
+                End::Paused => return self.pauses(c),
             };
             let Some(next) = next else { return };
             (at, c) = next;
@@ -309,30 +330,42 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Continues what `c` has to do in the kernel, `duty` first, until it is done, an earlier event elsewhere goes
-    /// first, or it has to wait for a lock: then it has not left the kernel yet. `is_first` if it is known to come
-    /// first.
+    /// first, or it has to wait for a lock. `is_first` if it is known to come first.
     #[inline(always)]
-    fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>, is_first: bool) -> Left {
-        let mut goes_on = is_first || self.takes_step(c, &mut duty);
-        while goes_on {
-            if self.advance(c, duty.take()) {
-                match self.leave_kernel(c) {
-                    Left::NotYet => {}
-                    left => return left,
-                }
+    fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>, is_first: bool) -> End {
+        let mut turn = if is_first { Turn::Own } else { self.takes_step(c, &mut duty) };
+        while turn == Turn::Own {
+            if self.advance(c, duty.take())
+                && let Some(end) = self.leave_kernel(c)
+            {
+                return end;
             }
-            goes_on = self.takes_step(c, &mut duty);
+            turn = self.takes_step(c, &mut duty);
         }
         if duty.is_some() {
             self.push_duty(duty);
         }
-        Left::NotYet
+        if turn == Turn::Pause { End::Paused } else { End::Held }
     }
 
     /// Returns whether `c` may take its next step, after the costs of the last one. An `ops.dequeue` that it owes comes
     /// before that, and before `duty`.
     #[inline(always)]
-    fn takes_step(&mut self, c: CpuId, duty: &mut Option<Duty>) -> bool {
+    fn takes_step(&mut self, c: CpuId, duty: &mut Option<Duty>) -> Turn {
+        let is_free = self.k.this_cpu().pauses.is_empty();
+        if !is_free && !self.takes_step_rarely(c, duty) {
+            return Turn::Pause;
+        }
+        match self.k.catches_up() {
+            true => Turn::Own,
+            false if is_free => Turn::Others,
+            false => Turn::Pause,
+        }
+    }
+
+    /// Returns whether `c`, which has reasons to pause, may take its next step if it comes first.
+    #[inline(always)]
+    fn takes_step_rarely(&mut self, c: CpuId, duty: &mut Option<Duty>) -> bool {
         while !self.k.this_cpu().pauses.is_empty() {
             if !self.k.may_step() {
                 return false;
@@ -346,7 +379,7 @@ impl<E: Engine> Sim<E> {
             self.push_duty(duty.take());
             self.run_pending_dequeues(c);
         }
-        self.k.catches_up()
+        true
     }
 
     /// Leaves a duty that has to wait for later.
@@ -417,23 +450,22 @@ impl<E: Engine> Sim<E> {
         false
     }
 
-    /// Suspends `c`: others run first, or it queues for a lock until it gets it. Returns who is next, and when, if the
-    /// loop has nothing to do before that.
-    #[inline(always)]
-    fn holds_up(&mut self, c: CpuId) -> Option<(Instant, CpuId)> {
+    /// Suspends `c`, which has a reason to pause: others run first, or it queues for a lock until it gets it.
+    #[inline(never)]
+    fn pauses(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
         let at = cpu.clock;
-        if cpu.pauses.is_parked() {
-            self.k.queue.clear_cpu(c);
-            return None;
+        match cpu.pauses.is_parked() {
+            true => self.k.queue.clear_cpu(c),
+            false => self.k.queue.hold_cpu(c, at),
         }
-        self.lets_others_run(c, at, true)
     }
 
-    /// The next event of `c` is at `at`; if `is_held`, it is in the middle of a kernel path. Returns like `holds_up`.
+    /// The next event of `c`, which has no reason to pause, is at `at`, and others come before it. If `is_held`, it is
+    /// in the middle of a kernel path. Returns who is next, and when, if the loop has nothing to do before that.
     #[inline(always)]
     fn lets_others_run(&mut self, c: CpuId, at: Instant, is_held: bool) -> Option<(Instant, CpuId)> {
-        if self.goes_straight()
+        if !self.waits_for_loop()
             && let Some(next) = self.k.queue.exchange_cpu(c, at, is_held)
         {
             return Some(next);
@@ -453,29 +485,32 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Goes back to user mode or idle, and sets the CPU's next event. A task that is between steps continues its program
-    /// at once, if nothing else comes first.
+    /// Goes back to user mode or idle, and finds the CPU's next event. A task that is between steps continues its program
+    /// at once, if nothing else comes first. Returns nothing if the CPU has not left the kernel yet.
     #[inline(always)]
-    fn leave_kernel(&mut self, c: CpuId) -> Left {
+    fn leave_kernel(&mut self, c: CpuId) -> Option<End> {
         if self.steps_at_once() && !self.go_on(c) {
-            return Left::NotYet;
+            return None;
         }
         loop {
             self.k.start_working(c);
             let cpu = &mut *self.k.cpus.this_cpu;
             let at = cpu.tick_at.min(cpu.hrtick_at).min(cpu.work_done_at);
-            if !self.k.queue.is_before_all(at) || !self.goes_straight() {
-                self.k.this_cpu().in_user = true;
-                return Left::ForLater(at);
+            cpu.in_user = true;
+            if !self.k.queue.comes_first(c, at) {
+                return Some(End::ForLater(at));
+            }
+            if !self.goes_straight() {
+                return Some(End::AfterLoop(at));
             }
             let cpu = &mut *self.k.cpus.this_cpu;
             if at > cpu.clock || !cpu.pauses.is_empty() {
-                cpu.in_user = true;
-                return Left::Until(at);
+                return Some(End::Until(at));
             }
+            cpu.in_user = false;
             // If it only works then, the CPU still comes first and leaves the kernel again.
             if !self.go_on(c) {
-                return Left::NotYet;
+                return None;
             }
         }
     }
@@ -499,7 +534,13 @@ impl<E: Engine> Sim<E> {
     /// turn checks besides events is rare, or soon over. Each tick looks whether the run is to stop.
     #[inline(always)]
     fn goes_straight(&self) -> bool {
-        !self.k.cpus.this_cpu.pauses.returns_to_loop() && !self.k.may_halt && !self.k.out.is_full()
+        !self.k.cpus.this_cpu.pauses.returns_to_loop() && !self.waits_for_loop()
+    }
+
+    /// Returns whether something else than an event waits for a turn of the loop.
+    #[inline(always)]
+    fn waits_for_loop(&self) -> bool {
+        self.k.may_halt || self.k.out.is_full()
     }
 
     /// Detaches the scheduler as a user would, and continues until it has exited.

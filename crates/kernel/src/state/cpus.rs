@@ -42,9 +42,11 @@ impl Cpus {
     #[inline]
     pub(crate) fn run(&mut self, cpu: CpuId) {
         if cpu != self.running {
-            // The stand-in goes where the next CPU comes from, and the last one to where the stand-in was.
-            self.all.swap(self.running.index(), cpu.index());
-            swap(&mut self.this_cpu, &mut self.all[self.running.index()]);
+            let (last, next) = (self.running.index(), cpu.index());
+            assert!(last < self.all.len() && next < self.all.len());
+            // The last CPU goes where the stand-in was, and the stand-in where the next one comes from.
+            swap(&mut self.this_cpu, &mut self.all[last]);
+            swap(&mut self.this_cpu, &mut self.all[next]);
             self.running = cpu;
         }
     }
