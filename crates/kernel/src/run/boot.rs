@@ -102,7 +102,6 @@ impl Kernel {
             programs: setup.programs,
             hooks: Hooks::default(),
             failed_program: None,
-            may_halt: false,
             seed: setup.seed,
             task_base,
             next_pid: FIRST_PID,

@@ -41,12 +41,11 @@ pub enum State {
 }
 
 /// Whether a CPU may take its next step.
-#[derive(PartialEq)]
 enum Turn {
     /// It comes first.
     Own,
-    /// Others come before it, and it has no other reason to wait.
-    Others,
+    /// Others come before its step at this moment, and it has no other reason to wait.
+    Others(Instant),
     /// It has a reason to pause, and perhaps others come before it, too.
     Pause,
 }
@@ -59,8 +58,8 @@ enum End {
     Until(Instant),
     /// The same, but the loop has something to do before.
     AfterLoop(Instant),
-    /// It is in the middle of a path, and others come before its next step.
-    Held,
+    /// It is in the middle of a path, and others come before its next step at this moment.
+    Held(Instant),
     /// It is in the middle of a path, and has a reason to pause.
     Paused,
 }
@@ -171,13 +170,9 @@ impl<E: Engine> Sim<E> {
             if let Some((c, duty)) = due {
                 self.run_cpu(c, at, duty);
             }
-            if self.k.out.is_full() {
-                self.k.out.flush(sink);
-            }
-            if self.k.may_halt
-                && let Some(state) = self.k.halt()
+            if self.k.out.awaits_loop()
+                && let Some(state) = self.settles(sink)
             {
-                self.k.out.flush(sink);
                 return state;
             }
         }
@@ -187,6 +182,19 @@ impl<E: Engine> Sim<E> {
             Instant::NEVER => State::Ended,
             _ => State::Running,
         }
+    }
+
+    /// Does what else than events awaits a turn of the loop. Returns how the run stops, if it does.
+    #[inline(never)]
+    fn settles(&mut self, sink: &mut dyn Sink) -> Option<State> {
+        if self.k.out.is_full() {
+            self.k.out.flush(sink);
+        }
+        let state = if self.k.out.may_halt() { self.k.halt() } else { None };
+        if state.is_some() {
+            self.k.out.flush(sink);
+        }
+        state
     }
 
     /// Ends the run now: emits open counts and closes the stream.
@@ -257,44 +265,45 @@ impl<E: Engine> Sim<E> {
 
     /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. `duty` is what it enters
     /// the kernel for, unless it has to look. Then the CPU that is due next goes on at once, if the loop has nothing to
-    /// do before that.
+    /// do before that. Which CPU that is, is not kept here: whoever needs its number asks for it.
     #[inline(always)]
-    fn run_cpu(&mut self, mut c: CpuId, mut at: Instant, mut duty: Option<Duty>) {
+    fn run_cpu(&mut self, c: CpuId, mut at: Instant, mut duty: Option<Duty>) {
         self.k.cpus.run(c);
         loop {
             let cpu = self.k.this_cpu();
             debug_assert!(!cpu.pauses.is_parked(), "a CPU in line for a lock has no event");
             let is_first = if cpu.in_user {
                 cpu.clock = cpu.clock.max(at);
-                duty = self.enter_kernel(c, at, duty);
+                duty = self.enter_kernel(at, duty);
                 false
             } else {
-                // Its clock may be ahead of the event, and others may have charged it since.
-                let is_current = cpu.clock <= at && cpu.spent_ps < 1000;
-                is_current && cpu.pauses.is_empty()
+                debug_assert!(cpu.clock <= at, "it was to go on when its last step was over");
+                duty = None;
+                // Others may have charged it since.
+                cpu.spent_ps < 1000 && cpu.pauses.is_empty()
             };
             if is_first {
                 self.k.comes_from_queue();
             }
-            let next = match self.run_frames(c, duty.take(), is_first) {
+            let next = match self.run_frames(duty.take(), is_first) {
                 End::Until(own) => {
                     at = own;
                     continue;
                 }
-                End::ForLater(own) => self.lets_others_run(c, own, false),
-                End::AfterLoop(own) => return self.k.queue.return_cpu(c, own),
-                End::Held => self.lets_others_run(c, self.k.cpus.this_cpu.clock, true),
-                End::Paused => return self.pauses(c),
+                End::ForLater(own) => self.lets_others_run(own, false),
+                End::AfterLoop(own) => return self.k.queue.return_cpu(self.k.cpus.this_id(), own),
+                End::Held(own) => self.lets_others_run(own, true),
+                End::Paused => return self.pauses(),
             };
             let Some(next) = next else { return };
-            (at, c) = next;
-            self.k.cpus.run(c);
+            at = next.0;
+            self.k.cpus.run_other(next.1);
         }
     }
 
     /// Enters the kernel from user mode or idle. Returns the duty that it enters for: `duty`, if that is known.
     #[inline(always)]
-    fn enter_kernel(&mut self, c: CpuId, at: Instant, duty: Option<Duty>) -> Option<Duty> {
+    fn enter_kernel(&mut self, at: Instant, duty: Option<Duty>) -> Option<Duty> {
         let Kernel { cpus, tasks, counters, machine, .. } = &mut self.k;
         let (cpu, costs) = (&mut *cpus.this_cpu, &machine.costs);
         cpu.in_user = false;
@@ -307,7 +316,7 @@ impl<E: Engine> Sim<E> {
             return duty;
         }
         if cpu.pauses.takes_turns() {
-            self.k.enters_in_turns(c, at);
+            self.k.enters_in_turns(self.k.cpus.this_id(), at);
         }
         let cpu = &mut *self.k.cpus.this_cpu;
         let costs = &self.k.machine.costs;
@@ -329,43 +338,46 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Continues what `c` has to do in the kernel, `duty` first, until it is done, an earlier event elsewhere goes
+    /// Continues what the CPU has to do in the kernel, `duty` first, until it is done, an earlier event elsewhere goes
     /// first, or it has to wait for a lock. `is_first` if it is known to come first.
     #[inline(always)]
-    fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>, is_first: bool) -> End {
-        let mut turn = if is_first { Turn::Own } else { self.takes_step(c, &mut duty) };
-        while turn == Turn::Own {
-            if self.advance(c, duty.take())
-                && let Some(end) = self.leave_kernel(c)
+    fn run_frames(&mut self, mut duty: Option<Duty>, is_first: bool) -> End {
+        let mut turn = if is_first { Turn::Own } else { self.takes_step(&mut duty) };
+        while let Turn::Own = turn {
+            if self.advance(duty.take())
+                && let Some(end) = self.leave_kernel()
             {
                 return end;
             }
-            turn = self.takes_step(c, &mut duty);
+            turn = self.takes_step(&mut duty);
         }
         if duty.is_some() {
             self.push_duty(duty);
         }
-        if turn == Turn::Pause { End::Paused } else { End::Held }
+        match turn {
+            Turn::Others(at) => End::Held(at),
+            Turn::Own | Turn::Pause => End::Paused,
+        }
     }
 
-    /// Returns whether `c` may take its next step, after the costs of the last one. An `ops.dequeue` that it owes comes
-    /// before that, and before `duty`.
+    /// Returns whether the CPU may take its next step, after the costs of the last one. An `ops.dequeue` that it owes
+    /// comes before that, and before `duty`.
     #[inline(always)]
-    fn takes_step(&mut self, c: CpuId, duty: &mut Option<Duty>) -> Turn {
+    fn takes_step(&mut self, duty: &mut Option<Duty>) -> Turn {
         let is_free = self.k.this_cpu().pauses.is_empty();
-        if !is_free && !self.takes_step_rarely(c, duty) {
+        if !is_free && !self.takes_step_rarely(duty) {
             return Turn::Pause;
         }
         match self.k.catches_up() {
-            true => Turn::Own,
-            false if is_free => Turn::Others,
-            false => Turn::Pause,
+            None => Turn::Own,
+            Some(at) if is_free => Turn::Others(at),
+            Some(_) => Turn::Pause,
         }
     }
 
-    /// Returns whether `c`, which has reasons to pause, may take its next step if it comes first.
+    /// Returns whether the CPU, which has reasons to pause, may take its next step if it comes first.
     #[inline(always)]
-    fn takes_step_rarely(&mut self, c: CpuId, duty: &mut Option<Duty>) -> bool {
+    fn takes_step_rarely(&mut self, duty: &mut Option<Duty>) -> bool {
         while !self.k.this_cpu().pauses.is_empty() {
             if !self.k.may_step() {
                 return false;
@@ -373,11 +385,11 @@ impl<E: Engine> Sim<E> {
             if !self.k.this_cpu().pauses.owes_dequeue() {
                 break;
             }
-            if !self.k.catches_up() {
+            if self.k.catches_up().is_some() {
                 return false;
             }
             self.push_duty(duty.take());
-            self.run_pending_dequeues(c);
+            self.run_pending_dequeues();
         }
         true
     }
@@ -394,7 +406,8 @@ impl<E: Engine> Sim<E> {
     /// Fulfils the CPU's duty, or takes its next step. Returns whether it leaves the kernel: it has none of either, or its
     /// task only works then.
     #[inline(always)]
-    fn advance(&mut self, c: CpuId, duty: Option<Duty>) -> bool {
+    fn advance(&mut self, duty: Option<Duty>) -> bool {
+        let c = self.k.cpus.this_id();
         let first = match duty {
             Some(duty) => Step::Begins(duty),
             None => self.step(c),
@@ -431,7 +444,9 @@ impl<E: Engine> Sim<E> {
             Duty::Schedule => self.schedule(c),
             Duty::Tick => {
                 // A CPU that is busy all the time looks here whether the run is to stop.
-                self.k.may_halt |= self.stop.is_asked();
+                if self.stop.is_asked() {
+                    self.k.out.let_halt();
+                }
                 self.tick(c);
             }
             Duty::Hrtick => self.hrtick(c),
@@ -450,9 +465,10 @@ impl<E: Engine> Sim<E> {
         false
     }
 
-    /// Suspends `c`, which has a reason to pause: others run first, or it queues for a lock until it gets it.
+    /// Suspends the CPU, which has a reason to pause: others run first, or it queues for a lock until it gets it.
     #[inline(never)]
-    fn pauses(&mut self, c: CpuId) {
+    fn pauses(&mut self) {
+        let c = self.k.cpus.this_id();
         let cpu = self.k.this_cpu();
         let at = cpu.clock;
         match cpu.pauses.is_parked() {
@@ -461,11 +477,12 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The next event of `c`, which has no reason to pause, is at `at`, and others come before it. If `is_held`, it is
-    /// in the middle of a kernel path. Returns who is next, and when, if the loop has nothing to do before that.
+    /// The next event of the CPU, which has no reason to pause, is at `at`, and others come before it. If `is_held`, it
+    /// is in the middle of a kernel path. Returns who is next, and when, if the loop has nothing to do before that.
     #[inline(always)]
-    fn lets_others_run(&mut self, c: CpuId, at: Instant, is_held: bool) -> Option<(Instant, CpuId)> {
-        if !self.waits_for_loop()
+    fn lets_others_run(&mut self, at: Instant, is_held: bool) -> Option<(Instant, CpuId)> {
+        let c = self.k.cpus.this_id();
+        if !self.k.out.awaits_loop()
             && let Some(next) = self.k.queue.exchange_cpu(c, at, is_held)
         {
             return Some(next);
@@ -478,7 +495,8 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Calls an `ops.dequeue` that is owed.
-    fn run_pending_dequeues(&mut self, c: CpuId) {
+    fn run_pending_dequeues(&mut self) {
+        let c = self.k.cpus.this_id();
         if let Some((task, flags)) = self.k.this_cpu().pauses.next_dequeue() {
             let ea = self.k.tasks[task].ea;
             self.start(c, Op::Dequeue, task, &[ea.0, flags]);
@@ -488,7 +506,8 @@ impl<E: Engine> Sim<E> {
     /// Goes back to user mode or idle, and finds the CPU's next event. A task that is between steps continues its program
     /// at once, if nothing else comes first. Returns nothing if the CPU has not left the kernel yet.
     #[inline(always)]
-    fn leave_kernel(&mut self, c: CpuId) -> Option<End> {
+    fn leave_kernel(&mut self) -> Option<End> {
+        let c = self.k.cpus.this_id();
         if self.steps_at_once() && !self.go_on(c) {
             return None;
         }
@@ -534,13 +553,7 @@ impl<E: Engine> Sim<E> {
     /// turn checks besides events is rare, or soon over. Each tick looks whether the run is to stop.
     #[inline(always)]
     fn goes_straight(&self) -> bool {
-        !self.k.cpus.this_cpu.pauses.returns_to_loop() && !self.waits_for_loop()
-    }
-
-    /// Returns whether something else than an event waits for a turn of the loop.
-    #[inline(always)]
-    fn waits_for_loop(&self) -> bool {
-        self.k.may_halt || self.k.out.is_full()
+        !self.k.cpus.this_cpu.pauses.returns_to_loop() && !self.k.out.awaits_loop()
     }
 
     /// Detaches the scheduler as a user would, and continues until it has exited.

@@ -20,8 +20,10 @@ pub(crate) struct Out {
     events: Vec<Event>,
     /// Each meta with the number of events before it.
     metas: Vec<(usize, Instant, Meta)>,
-    /// The number of events from which on they are to be flushed: 0 if there are many metas.
+    /// The number of events from which on the run returns to its loop: 0 if it should now.
     limit: usize,
+    /// Something has happened after which the run may stop: its loop looks after each turn.
+    may_halt: bool,
     /// A task that leaves its CPU keeps up to so many units to itself.
     keeps_units: u32,
 }
@@ -30,7 +32,7 @@ impl Out {
     pub(crate) fn new(wants: Class) -> Self {
         let room = if wants == Class::NONE { 0 } else { BATCH * 2 };
         let keeps_units = if wants.has(Class::COUNTS) { 0 } else { MANY_UNITS };
-        Self { wants, events: Vec::with_capacity(room), metas: Vec::new(), limit: BATCH, keeps_units }
+        Self { wants, events: Vec::with_capacity(room), metas: Vec::new(), limit: BATCH, may_halt: false, keeps_units }
     }
 
     /// Returns whether these units of a task that leaves its CPU are to be emitted. The others come when it exits or the
@@ -96,9 +98,23 @@ impl Out {
         }
     }
 
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
+    /// Returns whether the run is to return to its loop: there is something to flush, or the run may stop.
+    #[inline(always)]
+    pub(crate) fn awaits_loop(&self) -> bool {
         self.events.len() >= self.limit
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.events.len() >= BATCH || self.metas.len() >= BATCH
+    }
+
+    /// Something has happened after which the run may stop.
+    pub(crate) fn let_halt(&mut self) {
+        (self.may_halt, self.limit) = (true, 0);
+    }
+
+    pub(crate) fn may_halt(&self) -> bool {
+        self.may_halt
     }
 
     pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {
@@ -114,7 +130,7 @@ impl Out {
             sink.events(&self.events[done..]);
         }
         self.events.clear();
-        self.limit = BATCH;
+        self.limit = if self.may_halt { 0 } else { BATCH };
     }
 }
 
