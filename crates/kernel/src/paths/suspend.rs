@@ -107,9 +107,9 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Leaves a frame for the loop.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn leave(&mut self, frame: Frame) {
+        std::hint::cold_path();
         self.k.this_cpu().stack.push(frame);
     }
 
@@ -158,10 +158,12 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Leaves an unfinished call, and the frame that follows it, for the loop.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn leave_call(&mut self, frame: Frame) {
-        self.k.this_cpu().stack.extend([frame, Frame::Resume]);
+        std::hint::cold_path();
+        let stack = &mut self.k.this_cpu().stack;
+        stack.push(frame);
+        stack.push(Frame::Resume);
     }
 }
 

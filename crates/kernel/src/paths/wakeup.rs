@@ -274,13 +274,17 @@ impl<E: Engine> Sim<E> {
     fn ask_for_woken(&mut self, c: CpuId, (task, ea): (TaskId, Ea), target: CpuId, enq_flags: u64) {
         let begun = self.begin(c, Op::Enqueue, task, &[ea.0, enq_flags]);
         if begun == Begun::Suspended {
-            let enqueued = Frame::Enqueued { task, enq_flags };
-            let frames = [Frame::Woken { task, target }, enqueued, Frame::Resume];
-            return self.k.this_cpu().stack.extend(frames);
+            std::hint::cold_path();
+            let stack = &mut self.k.this_cpu().stack;
+            stack.push(Frame::Woken { task, target });
+            stack.push(Frame::Enqueued { task, enq_flags });
+            return stack.push(Frame::Resume);
         }
         if !self.k.stays_first() {
-            let frames = [Frame::Woken { task, target }, Frame::Enqueued { task, enq_flags }];
-            return self.k.this_cpu().stack.extend(frames);
+            std::hint::cold_path();
+            let stack = &mut self.k.this_cpu().stack;
+            stack.push(Frame::Woken { task, target });
+            return stack.push(Frame::Enqueued { task, enq_flags });
         }
         self.enqueued(c, task, enq_flags);
         match self.k.stays_first() {

@@ -24,7 +24,9 @@ impl Kernel {
     /// Sets when the work of the task on `c` will be done, as `c` goes back to user mode.
     #[inline(always)]
     pub(crate) fn start_working(&mut self, c: CpuId) {
-        self.set_busy(c);
+        if self.cpus.this_cpu.shares_speed {
+            self.set_busy(c);
+        }
         let cpu = &mut *self.cpus.this_cpu;
         cpu.working_since = cpu.clock;
         if cpu.curr.is_idle() {
@@ -70,20 +72,14 @@ impl Kernel {
         if self.spins_on(cpu.curr, mutex) { Instant::NEVER } else { cpu.clock }
     }
 
-    /// Computes the speed of `c` from its siblings, and theirs from `c`.
-    #[inline]
+    /// Computes the speed of `c` from its siblings, and theirs from `c`; or from the CPUs that it takes turns with.
+    #[inline(never)]
     fn set_busy(&mut self, c: CpuId) {
         if self.cpus.this_cpu.pauses.takes_turns() {
             self.notice_in_turns(c);
             self.this_cpu().speed_per_mille = self.speed_in_turns(c);
-        } else if self.cpus.this_cpu.has_siblings {
-            self.set_core_busy(c);
+            return;
         }
-    }
-
-    /// Like `set_busy` for a CPU that has siblings.
-    #[inline(never)]
-    fn set_core_busy(&mut self, c: CpuId) {
         let mine = self.speed_of(c);
         self.this_cpu().speed_per_mille = mine;
         for nth in 0..self.cpus.this_cpu.siblings.len() {

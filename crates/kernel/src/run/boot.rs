@@ -151,7 +151,9 @@ impl Kernel {
         for c in kernel.machine.topology.iter() {
             kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
             if kernel.turns.is_some() {
-                kernel.cpu(c).pauses.take_turns();
+                let cpu = kernel.cpu(c);
+                cpu.pauses.take_turns();
+                cpu.shares_speed = true;
             }
         }
         kernel.arm_starts();

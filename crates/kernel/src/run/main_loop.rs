@@ -14,6 +14,7 @@ use crate::state::cpu::{Irq, Reenqueued};
 use crate::state::cpus::BOOT_CPU;
 use crate::state::event::Source;
 use crate::state::exit::Exit;
+use crate::state::frame::Frame;
 use crate::state::kernel::{Counters, Kernel};
 use crate::state::log::Log;
 use crate::state::scx::Phase;
@@ -164,11 +165,11 @@ impl<E: Engine> Sim<E> {
                     self.k.fetch_sleepers(self.vm.world());
                     self.k.timer_fires(timer, at)
                 }
-                Source::Cpu(c) => Some((c, None)),
+                Source::Cpu(c) => Some((c, TaskId::IDLE)),
             };
             // The only call: it is part of the loop.
-            if let Some((c, duty)) = due {
-                self.run_cpu(c, at, duty);
+            if let Some((c, sleeper)) = due {
+                self.run_cpu(c, at, sleeper);
             }
             if self.k.out.awaits_loop()
                 && let Some(state) = self.settles(sink)
@@ -263,12 +264,14 @@ impl<E: Engine> Sim<E> {
         &mut self.vm
     }
 
-    /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. `duty` is what it enters
-    /// the kernel for, unless it has to look. Then the CPU that is due next goes on at once, if the loop has nothing to
-    /// do before that. Which CPU that is, is not kept here: whoever needs its number asks for it.
+    /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. It enters the kernel for a
+    /// timer that wakes `sleeper`, unless that is the idle task: then it has to look. Then the CPU that is due next goes
+    /// on at once, if the loop has nothing to do before that. Which CPU that is, is not kept here: whoever needs its
+    /// number asks for it.
     #[inline(always)]
-    fn run_cpu(&mut self, c: CpuId, mut at: Instant, mut duty: Option<Duty>) {
+    fn run_cpu(&mut self, c: CpuId, mut at: Instant, sleeper: TaskId) {
         self.k.cpus.run(c);
+        let mut duty = (!sleeper.is_idle()).then_some(Duty::Wake(sleeper));
         loop {
             let cpu = self.k.this_cpu();
             debug_assert!(!cpu.pauses.is_parked(), "a CPU in line for a lock has no event");
@@ -351,7 +354,7 @@ impl<E: Engine> Sim<E> {
             }
             turn = self.takes_step(&mut duty);
         }
-        if duty.is_some() {
+        if let Some(duty) = duty {
             self.push_duty(duty);
         }
         match turn {
@@ -388,7 +391,9 @@ impl<E: Engine> Sim<E> {
             if self.k.catches_up().is_some() {
                 return false;
             }
-            self.push_duty(duty.take());
+            if let Some(duty) = duty.take() {
+                self.push_duty(duty);
+            }
             self.run_pending_dequeues();
         }
         true
@@ -396,11 +401,12 @@ impl<E: Engine> Sim<E> {
 
     /// Leaves a duty that has to wait for later.
     #[inline(never)]
-    fn push_duty(&mut self, duty: Option<Duty>) {
-        if let Some(Duty::Wake(task)) = duty {
-            self.k.delay_sleeper(task);
-        }
-        self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
+    fn push_duty(&mut self, duty: Duty) {
+        let frame = match duty {
+            Duty::Wake(task) => Some(Frame::WakeSleeper { task, sleep: self.k.tasks[task].sleeps }),
+            _ => duty.frame(),
+        };
+        self.k.this_cpu().stack.extend(frame);
     }
 
     /// Fulfils the CPU's duty, or takes its next step. Returns whether it leaves the kernel: it has none of either, or its
@@ -543,7 +549,7 @@ impl<E: Engine> Sim<E> {
         // What changes how fast siblings are is noted as a CPU leaves the kernel, and its first tick is set then.
         t.doing == Doing::Steps
             && cpu.pauses.is_empty()
-            && !cpu.has_siblings
+            && !cpu.shares_speed
             && cpu.tick_at != Instant::NEVER
             && self.k.queue.is_before_all(cpu.clock)
             && self.goes_straight()

@@ -172,8 +172,13 @@ impl EventQueue {
 
     #[inline]
     fn note(&mut self) {
-        self.limit = first_key(self.timers.next_at().min(self.end));
+        self.note_timers();
         self.note_cpus();
+    }
+
+    #[inline(always)]
+    fn note_timers(&mut self) {
+        self.limit = first_key(self.timers.next_at().min(self.end));
     }
 
     /// Like [`EventQueue::note`] if only events of CPUs have changed.
@@ -207,7 +212,8 @@ impl EventQueue {
             return None;
         }
         let popped = self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)));
-        self.note();
+        // Until the next event is taken or set, this one still counts for `comes_first`: nobody goes on before that.
+        self.note_timers();
         popped
     }
 
