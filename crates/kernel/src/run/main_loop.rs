@@ -310,9 +310,9 @@ impl<E: Engine> Sim<E> {
         let Kernel { cpus, tasks, counters, machine, .. } = &mut self.k;
         let (cpu, costs) = (&mut *cpus.this_cpu, &machine.costs);
         cpu.in_user = false;
-        match cpu.is_idle() {
-            true => cpu.spent_ps += costs.idle_exit_ns * 1000,
-            false => stop_working(cpu, tasks, counters, at),
+        match tasks.get_mut(cpu.curr) {
+            Some(task) => stop_working(cpu, task, counters, at),
+            None => cpu.spent_ps += costs.idle_exit_ns * 1000,
         }
         if duty.is_some() {
             cpu.spent_ps += costs.irq_ns * 1000;
@@ -514,14 +514,16 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     fn leave_kernel(&mut self) -> Option<End> {
         let c = self.k.cpus.this_id();
-        if self.steps_at_once() && !self.go_on(c) {
-            return None;
+        let mut doing = self.k.does_next();
+        if doing == Some(Doing::Steps) && self.steps_at_once() {
+            if !self.go_on(c) {
+                return None;
+            }
+            doing = self.k.does_next();
         }
         loop {
-            self.k.start_working(c);
-            let cpu = &mut *self.k.cpus.this_cpu;
-            let at = cpu.tick_at.min(cpu.hrtick_at).min(cpu.work_done_at);
-            cpu.in_user = true;
+            let at = self.k.start_working(c, doing);
+            self.k.this_cpu().in_user = true;
             if !self.k.queue.comes_first(c, at) {
                 return Some(End::ForLater(at));
             }
@@ -537,18 +539,17 @@ impl<E: Engine> Sim<E> {
             if !self.go_on(c) {
                 return None;
             }
+            doing = self.k.does_next();
         }
     }
 
-    /// Returns whether the current task is between steps, and nothing comes before its next one: the CPU need not get
-    /// ready to leave the kernel.
+    /// Returns whether nothing comes before the next step of the current task, which is between steps: the CPU need not
+    /// get ready to leave the kernel.
     #[inline(always)]
     fn steps_at_once(&self) -> bool {
         let cpu = &*self.k.cpus.this_cpu;
-        let Some(t) = self.k.tasks.get(cpu.curr) else { return false };
         // What changes how fast siblings are is noted as a CPU leaves the kernel, and its first tick is set then.
-        t.doing == Doing::Steps
-            && cpu.pauses.is_empty()
+        cpu.pauses.is_empty()
             && !cpu.shares_speed
             && cpu.tick_at != Instant::NEVER
             && self.k.queue.is_before_all(cpu.clock)
