@@ -37,7 +37,12 @@ impl Holders {
         if topology.cpus() <= u64::BITS {
             let key = |cpu: CpuId| HolderKey { shared: 1 << cpu.0, alone: 1 << cpu.0 };
             let members = topology.iter().map(|cpu| [cpu; 2]).collect();
-            return Self { keys: topology.iter().map(key).collect(), members, grouped: false, bits: u64::MAX };
+            return Self {
+                keys: topology.iter().map(key).collect(),
+                members,
+                grouped: false,
+                bits: u64::MAX,
+            };
         }
         let mut keys = vec![HolderKey { shared: 0, alone: 0 }; topology.cpus() as usize];
         let mut members = Vec::new();

@@ -32,7 +32,14 @@ impl Out {
     pub(crate) fn new(wants: Class) -> Self {
         let room = if wants == Class::NONE { 0 } else { BATCH * 2 };
         let keeps_units = if wants.has(Class::COUNTS) { 0 } else { MANY_UNITS };
-        Self { wants, events: Vec::with_capacity(room), metas: Vec::new(), limit: BATCH, may_halt: false, keeps_units }
+        Self {
+            wants,
+            events: Vec::with_capacity(room),
+            metas: Vec::new(),
+            limit: BATCH,
+            may_halt: false,
+            keeps_units,
+        }
     }
 
     /// Returns whether these units of a task that leaves its CPU are to be emitted. The others come when it exits or the

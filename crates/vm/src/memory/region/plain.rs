@@ -77,7 +77,11 @@ mod tests {
     fn an_object_is_plain_where_all_that_it_may_be_is() {
         let check = |end: u64, off: u64, len: u64, expected: bool| {
             let plain = Plain::new(4096, end);
-            assert_eq!(plain.holds_object(Ea(BASE.wrapping_add(off)), len), expected, "{len} at {off} of {end}");
+            assert_eq!(
+                plain.holds_object(Ea(BASE.wrapping_add(off)), len),
+                expected,
+                "{len} at {off} of {end}"
+            );
         };
         check(8192, 4096, OBJECT, true);
         check(8192, 8192 - OBJECT, OBJECT, true);
