@@ -323,6 +323,16 @@ pub trait World: 'static {
         }
     }
 
+    /// An object of the host's own, to read and write. Panics if that is not in the world.
+    #[inline]
+    fn object<const N: usize>(&mut self, at: Ea) -> &mut [u8; N]
+    where
+        Self: Sized,
+    {
+        let bytes = self.slice_mut(at, N as u64).and_then(|bytes| bytes.try_into().ok());
+        bytes.expect("the host's own objects are in the world")
+    }
+
     /// Writes bytes at an address of the host's own. Panics if that is outside the world.
     #[inline]
     fn put(&mut self, at: Ea, bytes: &[u8])

@@ -18,6 +18,8 @@ pub struct Holders {
     /// Two CPUs of each group; the same one twice if it has only one.
     members: Vec<[CpuId; 2]>,
     grouped: bool,
+    /// The bits of a word that represent CPUs or their groups.
+    bits: u64,
 }
 
 /// How one CPU is encoded in a line's word.
@@ -35,7 +37,12 @@ impl Holders {
         if topology.cpus() <= u64::BITS {
             let key = |cpu: CpuId| HolderKey { shared: 1 << cpu.0, alone: 1 << cpu.0 };
             let members = topology.iter().map(|cpu| [cpu; 2]).collect();
-            return Self { keys: topology.iter().map(key).collect(), members, grouped: false };
+            return Self {
+                keys: topology.iter().map(key).collect(),
+                members,
+                grouped: false,
+                bits: u64::MAX,
+            };
         }
         let mut keys = vec![HolderKey { shared: 0, alone: 0 }; topology.cpus() as usize];
         let mut members = Vec::new();
@@ -46,7 +53,7 @@ impl Holders {
             }
             members.push([group[0], group[1 % group.len()]]);
         }
-        Self { keys, members, grouped: true }
+        Self { keys, members, grouped: true, bits: GROUP_BITS }
     }
 
     /// Returns the words that represent a CPU.
@@ -75,17 +82,13 @@ impl Holders {
     /// Like [`Holders::with`], for the CPU whose bit is `shared`.
     #[inline]
     pub(crate) fn joined(&self, word: u64, shared: u64) -> u64 {
-        match self.grouped {
-            true => word & GROUP_BITS | shared,
-            false => word | shared,
-        }
+        word & self.bits | shared
     }
 
     /// Returns the word after `cpu`'s cache has evicted the line.
     #[inline]
     pub fn without(&self, word: u64, cpu: CpuId) -> u64 {
-        let left = word & !self.key(cpu).shared;
-        if self.grouped { left & GROUP_BITS } else { left }
+        word & !self.key(cpu).shared & self.bits
     }
 
     /// Returns a holder other than `cpu`, if the word shows one.

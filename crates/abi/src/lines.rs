@@ -162,6 +162,17 @@ impl Transfers {
 
     #[inline(never)]
     fn share_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        self.share_counted_here_ps(line, by, uses)
+    }
+
+    /// Like [`Transfers::read_counted_ps`], for a loop over lines of which few are held.
+    #[inline(always)]
+    pub fn read_each_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        if by.reads(line) { 0 } else { self.share_counted_here_ps(line, by, uses) }
+    }
+
+    #[inline(always)]
+    fn share_counted_here_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
         match self.shared_ps(line, by) {
             Some(price) => uses.count(price),
             None => self.share_rarely_counted_ps(line, by.cpu, uses),
@@ -190,10 +201,11 @@ impl Transfers {
         }
     }
 
-    /// Nothing, and the line stays as it is, if the price is not in the table.
+    /// The price of a line that `by` may not read yet. Nothing, and the line stays as it is, if that is not in the table.
     #[inline(always)]
     fn shared_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
-        let price = self.tabled_ps(line, by)?;
+        debug_assert!(!by.reads(line), "so `by` is not a writer that still has the line");
+        let price = self.writers_ps(line, by, usize::from(line.writer))?;
         line.sharers = self.holders.joined(line.sharers, by.key.shared);
         Some(price)
     }
@@ -212,8 +224,14 @@ impl Transfers {
     #[inline(always)]
     fn tabled_ps(&self, line: &Line, by: &Holder) -> Option<u64> {
         let writer = usize::from(line.writer);
+        if writer == by.cpu.index() { None } else { self.writers_ps(line, by, writer) }
+    }
+
+    /// Like `tabled_ps` if the last writer is another CPU, or has lost the line.
+    #[inline(always)]
+    fn writers_ps(&self, line: &Line, by: &Holder, writer: usize) -> Option<u64> {
         let has = self.holders.get(writer)?;
-        if line.sharers & has.shared == 0 || writer == by.cpu.index() {
+        if line.sharers & has.shared == 0 {
             return None;
         }
         self.prices.in_row_ps(by.row, writer).map(u64::from)

@@ -34,15 +34,16 @@ pub(crate) enum Duty {
 }
 
 impl Duty {
-    /// The frame for a duty that has to wait; `None` for a duty that is detected again later.
+    /// The frame for a duty that has to wait; `None` for a duty that is detected again later, or that needs more than
+    /// this.
     pub(crate) const fn frame(self) -> Option<Frame> {
         match self {
             Self::Act => Some(Frame::Act),
-            Self::Interrupt | Self::Wake(_) => Some(Frame::Interrupt),
+            Self::Interrupt => Some(Frame::Interrupt),
             Self::Schedule => Some(Frame::Schedule),
             Self::Tick => Some(Frame::Tick),
             Self::Hrtick => Some(Frame::Hrtick),
-            Self::Disable | Self::Reenqueue | Self::Kick | Self::Throttle | Self::Die => None,
+            Self::Wake(_) | Self::Disable | Self::Reenqueue | Self::Kick | Self::Throttle | Self::Die => None,
         }
     }
 }

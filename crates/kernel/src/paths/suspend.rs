@@ -53,7 +53,7 @@ use crate::state::frame::Frame;
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::Op;
-use keel_abi::{CpuId, TaskId};
+use keel_abi::{CpuId, Instant, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// Continues with `step`, which is the step of `frame`, if the loop would return to it at once; otherwise leaves
@@ -107,9 +107,9 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Leaves a frame for the loop.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn leave(&mut self, frame: Frame) {
+        std::hint::cold_path();
         self.k.this_cpu().stack.push(frame);
     }
 
@@ -158,10 +158,12 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Leaves an unfinished call, and the frame that follows it, for the loop.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn leave_call(&mut self, frame: Frame) {
-        self.k.this_cpu().stack.extend([frame, Frame::Resume]);
+        std::hint::cold_path();
+        let stack = &mut self.k.this_cpu().stack;
+        stack.push(frame);
+        stack.push(Frame::Resume);
     }
 }
 
@@ -179,19 +181,19 @@ impl Kernel {
         is_free
     }
 
-    /// Adds the costs of the last step to this CPU's clock, then returns whether nothing else is due before that. If
-    /// so, advances the simulation's time to the clock, but never back.
+    /// Adds the costs of the last step to this CPU's clock, then returns that if something else is due before. If not,
+    /// advances the simulation's time to the clock, but never back.
     #[inline(always)]
-    pub(crate) fn catches_up(&mut self) -> bool {
-        let (c, now) = (self.cpus.this_id(), self.now);
+    pub(crate) fn catches_up(&mut self) -> Option<Instant> {
         let cpu = &mut *self.cpus.this_cpu;
         cpu.settle_costs();
-        let comes_first = self.queue.comes_first(c, cpu.clock);
-        if comes_first {
-            cpu.clock = cpu.clock.max(now);
-            self.now = cpu.clock;
+        let clock = cpu.clock;
+        if !self.queue.comes_first(self.cpus.this_id(), clock) {
+            return Some(clock);
         }
-        comes_first
+        let now = clock.max(self.now);
+        (self.now, self.cpus.this_cpu.clock) = (now, now);
+        None
     }
 
     /// This CPU, whose clock shows all its costs, has just been taken from the queue in the middle of a path: it comes

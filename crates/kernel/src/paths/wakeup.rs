@@ -9,10 +9,10 @@ use crate::state::class::SchedClass;
 use crate::state::cpu::Cpu;
 use crate::state::frame::Frame;
 use crate::state::kernel::{Kernel, SPIN_NS};
-use crate::state::mirror::{mirror_queued, selected_cpu};
 use crate::state::scx::events::ScxEvent;
 use crate::state::task::{State, Task};
-use keel_abi::bpf::{Ea, Engine, World};
+use crate::state::task_struct::TaskStruct;
+use keel_abi::bpf::{Ea, Engine};
 use keel_abi::scx::{Op, enq, wake};
 use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::event::Chooser;
@@ -230,8 +230,9 @@ impl<E: Engine> Sim<E> {
         let moved = std::mem::replace(&mut t.cpu, target) != target;
         debug_assert!(!moved || t.migration_disabled == 0, "a spell without migration");
         t.wake_cpu = target;
+        let mut shown = TaskStruct::at(self.vm.world(), t.ea);
         if moved {
-            t.mirror_cpu(self.vm.world());
+            t.show_cpu(&mut shown);
         }
         let is_fork = flags & wake::FORK != 0;
         let is_ext = t.class == SchedClass::Ext;
@@ -259,11 +260,11 @@ impl<E: Engine> Sim<E> {
         let mut enq_flags = if is_fork { 0 } else { enq::WAKEUP };
         if !is_fork && placed {
             enq_flags |= enq::CPU_SELECTED;
-            if selected_cpu(self.vm.world(), ea) != target.0 as i32 {
+            if shown.selected_cpu() != target.0 as i32 {
                 self.k.scx.events.count(ScxEvent::SelectCpuFallback);
             }
         }
-        self.k.mirror_joined(self.vm.world(), ea, waits);
+        self.k.mirror_joined(&mut shown, waits);
         // Nothing has taken time since this step began, so the CPU is still the first.
         if asks {
             return self.ask_for_woken(c, (task, ea), target, enq_flags);
@@ -280,13 +281,17 @@ impl<E: Engine> Sim<E> {
     fn ask_for_woken(&mut self, c: CpuId, (task, ea): (TaskId, Ea), target: CpuId, enq_flags: u64) {
         let begun = self.begin(c, Op::Enqueue, task, &[ea.0, enq_flags]);
         if begun == Begun::Suspended {
-            let enqueued = Frame::Enqueued { task, enq_flags };
-            let frames = [Frame::Woken { task, target }, enqueued, Frame::Resume];
-            return self.k.this_cpu().stack.extend(frames);
+            std::hint::cold_path();
+            let stack = &mut self.k.this_cpu().stack;
+            stack.push(Frame::Woken { task, target });
+            stack.push(Frame::Enqueued { task, enq_flags });
+            return stack.push(Frame::Resume);
         }
         if !self.k.stays_first() {
-            let frames = [Frame::Woken { task, target }, Frame::Enqueued { task, enq_flags }];
-            return self.k.this_cpu().stack.extend(frames);
+            std::hint::cold_path();
+            let stack = &mut self.k.this_cpu().stack;
+            stack.push(Frame::Woken { task, target });
+            return stack.push(Frame::Enqueued { task, enq_flags });
         }
         self.enqueued(c, task, enq_flags);
         match self.k.stays_first() {
@@ -325,7 +330,7 @@ impl<E: Engine> Sim<E> {
         let t = &mut self.k.tasks[task];
         let ea = t.ea;
         let waits = joins_runqueue(t, &mut self.k.cpus[t.cpu], now);
-        self.k.mirror_joined(self.vm.world(), ea, waits);
+        self.k.mirror_joined(&mut TaskStruct::at(self.vm.world(), ea), waits);
         self.runnable(c, task, ea, enq_flags);
     }
 
@@ -383,11 +388,11 @@ fn joins_runqueue(t: &mut Task, rq: &mut Cpu, now: Instant) -> bool {
 impl Kernel {
     /// Shows BPF that a task has joined a runqueue, and whether it waits since now.
     #[inline(always)]
-    fn mirror_joined<W: World>(&mut self, world: &mut W, task: Ea, waits: bool) {
+    fn mirror_joined(&mut self, shown: &mut TaskStruct<'_>, waits: bool) {
         if waits {
-            self.mirror_waiting(world, task);
+            self.mirror_waiting(shown);
         }
-        mirror_queued(world, task, true);
+        shown.set_queued(true);
     }
 
     /// Returns whether the task may use the chosen CPU. If so, emits that it is placed there.

@@ -6,7 +6,7 @@
 
 use crate::state::cpu::Cpu;
 use crate::state::kernel::{Counters, Kernel};
-use crate::state::task::{Doing, Task, Tasks};
+use crate::state::task::{Doing, Task};
 use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, Instant, Span};
 
@@ -16,35 +16,43 @@ impl Kernel {
     pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
         let Self { cpus, tasks, counters, .. } = self;
         let cpu = &mut cpus[c];
-        if !cpu.is_idle() {
-            stop_working(cpu, tasks, counters, at);
+        if let Some(task) = tasks.get_mut(cpu.curr) {
+            stop_working(cpu, task, counters, at);
         }
     }
 
-    /// Sets when the work of the task on `c` will be done, as `c` goes back to user mode.
+    /// What the running CPU's task does next; nothing if the CPU is idle.
     #[inline(always)]
-    pub(crate) fn start_working(&mut self, c: CpuId) {
-        self.set_busy(c);
+    pub(crate) fn does_next(&self) -> Option<Doing> {
+        self.tasks.get(self.cpus.this_cpu.curr).map(|task| task.doing)
+    }
+
+    /// Sets when the work of the task on `c` will be done, as `c` goes back to user mode and the task does this. Returns
+    /// when the CPU has something to do.
+    #[inline(always)]
+    pub(crate) fn start_working(&mut self, c: CpuId, doing: Option<Doing>) -> Instant {
+        if self.cpus.this_cpu.shares_speed {
+            self.set_busy(c);
+        }
         let cpu = &mut *self.cpus.this_cpu;
         cpu.working_since = cpu.clock;
-        if cpu.curr.is_idle() {
-            (cpu.work_done_at, cpu.tick_at) = (Instant::NEVER, Instant::NEVER);
-            return;
-        }
         // Tests, not a table: one of the first two holds nearly always.
-        let doing = self.tasks[cpu.curr].doing;
-        let done_at = if let Doing::Work(left) = doing {
+        let done_at = if let Some(Doing::Work(left)) = doing {
             cpu.clock + takes(left, cpu.speed_per_mille)
-        } else if doing == Doing::Steps {
+        } else if doing == Some(Doing::Steps) {
             cpu.clock
-        } else {
+        } else if let Some(doing) = doing {
             self.rare_work_ends(doing)
+        } else {
+            (cpu.work_done_at, cpu.tick_at) = (Instant::NEVER, Instant::NEVER);
+            return cpu.hrtick_at;
         };
-        let cpu = self.this_cpu();
-        cpu.work_done_at = done_at;
-        if cpu.tick_at == Instant::NEVER {
+        if self.this_cpu().tick_at == Instant::NEVER {
             self.arm_first_tick(c);
         }
+        let cpu = self.this_cpu();
+        cpu.work_done_at = done_at;
+        cpu.tick_at.min(cpu.hrtick_at).min(done_at)
     }
 
     /// When the running CPU's task has to act that neither works nor is between steps.
@@ -70,20 +78,14 @@ impl Kernel {
         if self.spins_on(cpu.curr, mutex) { Instant::NEVER } else { cpu.clock }
     }
 
-    /// Computes the speed of `c` from its siblings, and theirs from `c`.
-    #[inline]
+    /// Computes the speed of `c` from its siblings, and theirs from `c`; or from the CPUs that it takes turns with.
+    #[inline(never)]
     fn set_busy(&mut self, c: CpuId) {
         if self.cpus.this_cpu.pauses.takes_turns() {
             self.notice_in_turns(c);
             self.this_cpu().speed_per_mille = self.speed_in_turns(c);
-        } else if self.cpus.this_cpu.has_siblings {
-            self.set_core_busy(c);
+            return;
         }
-    }
-
-    /// Like `set_busy` for a CPU that has siblings.
-    #[inline(never)]
-    fn set_core_busy(&mut self, c: CpuId) {
         let mine = self.speed_of(c);
         self.this_cpu().speed_per_mille = mine;
         for nth in 0..self.cpus.this_cpu.siblings.len() {
@@ -138,13 +140,13 @@ impl Kernel {
     }
 }
 
-/// A CPU, which is not idle, leaves user mode at `at`.
+/// A CPU, which runs this task, leaves user mode at `at`.
 #[inline(always)]
-pub(crate) fn stop_working(cpu: &mut Cpu, tasks: &mut Tasks, counters: &mut Counters, at: Instant) {
+pub(crate) fn stop_working(cpu: &mut Cpu, task: &mut Task, counters: &mut Counters, at: Instant) {
     debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
     let worked = at.since(cpu.working_since);
     cpu.working_since = at;
-    let Task { doing, own, .. } = &mut tasks[cpu.curr];
+    let Task { doing, own, .. } = task;
     let done = Span::from_ns(scale(worked.as_ns(), cpu.speed_per_mille));
     let done = match doing {
         Doing::Work(left) => {

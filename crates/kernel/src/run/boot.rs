@@ -102,7 +102,6 @@ impl Kernel {
             programs: setup.programs,
             hooks: Hooks::default(),
             failed_program: None,
-            may_halt: false,
             seed: setup.seed,
             task_base,
             next_pid: FIRST_PID,
@@ -152,7 +151,9 @@ impl Kernel {
         for c in kernel.machine.topology.iter() {
             kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
             if kernel.turns.is_some() {
-                kernel.cpu(c).pauses.take_turns();
+                let cpu = kernel.cpu(c);
+                cpu.pauses.take_turns();
+                cpu.shares_speed = true;
             }
         }
         kernel.arm_starts();

@@ -17,10 +17,8 @@ impl<E: Engine> Sim<E> {
         let Some(irq) = self.k.this_cpu().errands.next_irq() else { return };
         match irq {
             Irq::Sleeper(task, sleep) => {
-                if self.k.tasks[task].sleeps == sleep {
-                    let wake = Frame::Wake { task, flags: wake::TTWU, waker: TaskId::IDLE };
-                    self.go(wake, |sim| sim.wake(c, task, wake::TTWU, TaskId::IDLE));
-                }
+                let frame = Frame::WakeSleeper { task, sleep };
+                self.go(frame, |sim| sim.wake_sleeper(c, task, sleep));
             }
             Irq::Wakeup { task, waker } => self.complete_wakeup(c, task, waker),
             // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
@@ -49,6 +47,13 @@ impl<E: Engine> Sim<E> {
             Irq::Online => self.k.this_cpu().stack.push(Frame::Hotplug { online: true }),
             Irq::Device => self.k.serve_device(c),
             Irq::Attach => self.k.this_cpu().stack.push(Frame::Attach),
+        }
+    }
+
+    /// [`Frame::WakeSleeper`].
+    pub(crate) fn wake_sleeper(&mut self, c: CpuId, task: TaskId, sleep: u32) {
+        if self.k.tasks[task].sleeps == sleep {
+            self.wake(c, task, wake::TTWU, TaskId::IDLE);
         }
     }
 }

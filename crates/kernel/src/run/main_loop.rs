@@ -14,6 +14,7 @@ use crate::state::cpu::{Irq, Reenqueued};
 use crate::state::cpus::BOOT_CPU;
 use crate::state::event::Source;
 use crate::state::exit::Exit;
+use crate::state::frame::Frame;
 use crate::state::kernel::{Counters, Kernel};
 use crate::state::log::Log;
 use crate::state::scx::Phase;
@@ -40,13 +41,28 @@ pub enum State {
     Detached,
 }
 
-/// Whether a CPU has left the kernel.
-enum Left {
-    NotYet,
-    /// It is in user mode or idle until this moment, and others may come before that.
+/// Whether a CPU may take its next step.
+enum Turn {
+    /// It comes first.
+    Own,
+    /// Others come before its step at this moment, and it has no other reason to wait.
+    Others(Instant),
+    /// It has a reason to pause, and perhaps others come before it, too.
+    Pause,
+}
+
+/// How a CPU's turn ends.
+enum End {
+    /// It is in user mode or idle until this moment, and others come before that.
     ForLater(Instant),
     /// It is in user mode until this moment, which comes before everything else.
     Until(Instant),
+    /// The same, but the loop has something to do before.
+    AfterLoop(Instant),
+    /// It is in the middle of a path, and others come before its next step at this moment.
+    Held(Instant),
+    /// It is in the middle of a path, and has a reason to pause.
+    Paused,
 }
 
 impl<E: Engine> Sim<E> {
@@ -149,19 +165,15 @@ impl<E: Engine> Sim<E> {
                     self.k.fetch_sleepers(self.vm.world());
                     self.k.timer_fires(timer, at)
                 }
-                Source::Cpu(c) => Some((c, None)),
+                Source::Cpu(c) => Some((c, TaskId::IDLE)),
             };
             // The only call: it is part of the loop.
-            if let Some((c, duty)) = due {
-                self.run_cpu(c, at, duty);
+            if let Some((c, sleeper)) = due {
+                self.run_cpu(c, at, sleeper);
             }
-            if self.k.out.is_full() {
-                self.k.out.flush(sink);
-            }
-            if self.k.may_halt
-                && let Some(state) = self.k.halt()
+            if self.k.out.awaits_loop()
+                && let Some(state) = self.settles(sink)
             {
-                self.k.out.flush(sink);
                 return state;
             }
         }
@@ -171,6 +183,19 @@ impl<E: Engine> Sim<E> {
             Instant::NEVER => State::Ended,
             _ => State::Running,
         }
+    }
+
+    /// Does what else than events awaits a turn of the loop. Returns how the run stops, if it does.
+    #[inline(never)]
+    fn settles(&mut self, sink: &mut dyn Sink) -> Option<State> {
+        if self.k.out.is_full() {
+            self.k.out.flush(sink);
+        }
+        let state = if self.k.out.may_halt() { self.k.halt() } else { None };
+        if state.is_some() {
+            self.k.out.flush(sink);
+        }
+        state
     }
 
     /// Ends the run now: emits open counts and closes the stream.
@@ -239,54 +264,62 @@ impl<E: Engine> Sim<E> {
         &mut self.vm
     }
 
-    /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. `duty` is what it enters
-    /// the kernel for, unless it has to look. Then the CPU that is due next goes on at once, if the loop has nothing to
-    /// do before that.
+    /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. It enters the kernel for a
+    /// timer that wakes `sleeper`, unless that is the idle task: then it has to look. Then the CPU that is due next goes
+    /// on at once, if the loop has nothing to do before that. Which CPU that is, is not kept here: whoever needs its
+    /// number asks for it.
     #[inline(always)]
-    fn run_cpu(&mut self, mut c: CpuId, mut at: Instant, mut duty: Option<Duty>) {
+    fn run_cpu(&mut self, c: CpuId, mut at: Instant, sleeper: TaskId) {
         self.k.cpus.run(c);
+        let mut duty = (!sleeper.is_idle()).then_some(Duty::Wake(sleeper));
         loop {
             let cpu = self.k.this_cpu();
             debug_assert!(!cpu.pauses.is_parked(), "a CPU in line for a lock has no event");
             let is_first = if cpu.in_user {
                 cpu.clock = cpu.clock.max(at);
-                duty = self.enter_kernel(c, at, duty);
+                duty = self.enter_kernel(at, duty);
                 false
             } else {
-                // Its clock may be ahead of the event, and others may have charged it since.
-                let is_current = cpu.clock <= at && cpu.spent_ps < 1000;
-                is_current && cpu.pauses.is_empty()
+                debug_assert!(cpu.clock <= at, "it was to go on when its last step was over");
+                duty = None;
+                // Others may have charged it since.
+                cpu.spent_ps < 1000 && cpu.pauses.is_empty()
             };
             if is_first {
                 self.k.comes_from_queue();
             }
-            let next = match self.run_frames(c, duty.take(), is_first) {
-                Left::Until(own) => Some((own, c)),
-                Left::ForLater(own) => self.lets_others_run(c, own, false),
-                Left::NotYet => self.holds_up(c),
+            let next = match self.run_frames(duty.take(), is_first) {
+                End::Until(own) => {
+                    at = own;
+                    continue;
+                }
+                End::ForLater(own) => self.lets_others_run(own, false),
+                End::AfterLoop(own) => return self.k.queue.return_cpu(self.k.cpus.this_id(), own),
+                End::Held(own) => self.lets_others_run(own, true),
+                End::Paused => return self.pauses(),
             };
             let Some(next) = next else { return };
-            (at, c) = next;
-            self.k.cpus.run(c);
+            at = next.0;
+            self.k.cpus.run_other(next.1);
         }
     }
 
     /// Enters the kernel from user mode or idle. Returns the duty that it enters for: `duty`, if that is known.
     #[inline(always)]
-    fn enter_kernel(&mut self, c: CpuId, at: Instant, duty: Option<Duty>) -> Option<Duty> {
+    fn enter_kernel(&mut self, at: Instant, duty: Option<Duty>) -> Option<Duty> {
         let Kernel { cpus, tasks, counters, machine, .. } = &mut self.k;
         let (cpu, costs) = (&mut *cpus.this_cpu, &machine.costs);
         cpu.in_user = false;
-        match cpu.is_idle() {
-            true => cpu.spent_ps += costs.idle_exit_ns * 1000,
-            false => stop_working(cpu, tasks, counters, at),
+        match tasks.get_mut(cpu.curr) {
+            Some(task) => stop_working(cpu, task, counters, at),
+            None => cpu.spent_ps += costs.idle_exit_ns * 1000,
         }
         if duty.is_some() {
             cpu.spent_ps += costs.irq_ns * 1000;
             return duty;
         }
         if cpu.pauses.takes_turns() {
-            self.k.enters_in_turns(c, at);
+            self.k.enters_in_turns(self.k.cpus.this_id(), at);
         }
         let cpu = &mut *self.k.cpus.this_cpu;
         let costs = &self.k.machine.costs;
@@ -308,31 +341,46 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Continues what `c` has to do in the kernel, `duty` first, until it is done, an earlier event elsewhere goes
-    /// first, or it has to wait for a lock: then it has not left the kernel yet. `is_first` if it is known to come
-    /// first.
+    /// Continues what the CPU has to do in the kernel, `duty` first, until it is done, an earlier event elsewhere goes
+    /// first, or it has to wait for a lock. `is_first` if it is known to come first.
     #[inline(always)]
-    fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>, is_first: bool) -> Left {
-        let mut goes_on = is_first || self.takes_step(c, &mut duty);
-        while goes_on {
-            if self.advance(c, duty.take()) {
-                match self.leave_kernel(c) {
-                    Left::NotYet => {}
-                    left => return left,
-                }
+    fn run_frames(&mut self, mut duty: Option<Duty>, is_first: bool) -> End {
+        let mut turn = if is_first { Turn::Own } else { self.takes_step(&mut duty) };
+        while let Turn::Own = turn {
+            if self.advance(duty.take())
+                && let Some(end) = self.leave_kernel()
+            {
+                return end;
             }
-            goes_on = self.takes_step(c, &mut duty);
+            turn = self.takes_step(&mut duty);
         }
-        if duty.is_some() {
+        if let Some(duty) = duty {
             self.push_duty(duty);
         }
-        Left::NotYet
+        match turn {
+            Turn::Others(at) => End::Held(at),
+            Turn::Own | Turn::Pause => End::Paused,
+        }
     }
 
-    /// Returns whether `c` may take its next step, after the costs of the last one. An `ops.dequeue` that it owes comes
-    /// before that, and before `duty`.
+    /// Returns whether the CPU may take its next step, after the costs of the last one. An `ops.dequeue` that it owes
+    /// comes before that, and before `duty`.
     #[inline(always)]
-    fn takes_step(&mut self, c: CpuId, duty: &mut Option<Duty>) -> bool {
+    fn takes_step(&mut self, duty: &mut Option<Duty>) -> Turn {
+        let is_free = self.k.this_cpu().pauses.is_empty();
+        if !is_free && !self.takes_step_rarely(duty) {
+            return Turn::Pause;
+        }
+        match self.k.catches_up() {
+            None => Turn::Own,
+            Some(at) if is_free => Turn::Others(at),
+            Some(_) => Turn::Pause,
+        }
+    }
+
+    /// Returns whether the CPU, which has reasons to pause, may take its next step if it comes first.
+    #[inline(always)]
+    fn takes_step_rarely(&mut self, duty: &mut Option<Duty>) -> bool {
         while !self.k.this_cpu().pauses.is_empty() {
             if !self.k.may_step() {
                 return false;
@@ -340,28 +388,32 @@ impl<E: Engine> Sim<E> {
             if !self.k.this_cpu().pauses.owes_dequeue() {
                 break;
             }
-            if !self.k.catches_up() {
+            if self.k.catches_up().is_some() {
                 return false;
             }
-            self.push_duty(duty.take());
-            self.run_pending_dequeues(c);
+            if let Some(duty) = duty.take() {
+                self.push_duty(duty);
+            }
+            self.run_pending_dequeues();
         }
-        self.k.catches_up()
+        true
     }
 
     /// Leaves a duty that has to wait for later.
     #[inline(never)]
-    fn push_duty(&mut self, duty: Option<Duty>) {
-        if let Some(Duty::Wake(task)) = duty {
-            self.k.delay_sleeper(task);
-        }
-        self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
+    fn push_duty(&mut self, duty: Duty) {
+        let frame = match duty {
+            Duty::Wake(task) => Some(Frame::WakeSleeper { task, sleep: self.k.tasks[task].sleeps }),
+            _ => duty.frame(),
+        };
+        self.k.this_cpu().stack.extend(frame);
     }
 
     /// Fulfils the CPU's duty, or takes its next step. Returns whether it leaves the kernel: it has none of either, or its
     /// task only works then.
     #[inline(always)]
-    fn advance(&mut self, c: CpuId, duty: Option<Duty>) -> bool {
+    fn advance(&mut self, duty: Option<Duty>) -> bool {
+        let c = self.k.cpus.this_id();
         let first = match duty {
             Some(duty) => Step::Begins(duty),
             None => self.step(c),
@@ -398,7 +450,9 @@ impl<E: Engine> Sim<E> {
             Duty::Schedule => self.schedule(c),
             Duty::Tick => {
                 // A CPU that is busy all the time looks here whether the run is to stop.
-                self.k.may_halt |= self.stop.is_asked();
+                if self.stop.is_asked() {
+                    self.k.out.let_halt();
+                }
                 self.tick(c);
             }
             Duty::Hrtick => self.hrtick(c),
@@ -417,23 +471,24 @@ impl<E: Engine> Sim<E> {
         false
     }
 
-    /// Suspends `c`: others run first, or it queues for a lock until it gets it. Returns who is next, and when, if the
-    /// loop has nothing to do before that.
-    #[inline(always)]
-    fn holds_up(&mut self, c: CpuId) -> Option<(Instant, CpuId)> {
+    /// Suspends the CPU, which has a reason to pause: others run first, or it queues for a lock until it gets it.
+    #[inline(never)]
+    fn pauses(&mut self) {
+        let c = self.k.cpus.this_id();
         let cpu = self.k.this_cpu();
         let at = cpu.clock;
-        if cpu.pauses.is_parked() {
-            self.k.queue.clear_cpu(c);
-            return None;
+        match cpu.pauses.is_parked() {
+            true => self.k.queue.clear_cpu(c),
+            false => self.k.queue.hold_cpu(c, at),
         }
-        self.lets_others_run(c, at, true)
     }
 
-    /// The next event of `c` is at `at`; if `is_held`, it is in the middle of a kernel path. Returns like `holds_up`.
+    /// The next event of the CPU, which has no reason to pause, is at `at`, and others come before it. If `is_held`, it
+    /// is in the middle of a kernel path. Returns who is next, and when, if the loop has nothing to do before that.
     #[inline(always)]
-    fn lets_others_run(&mut self, c: CpuId, at: Instant, is_held: bool) -> Option<(Instant, CpuId)> {
-        if self.goes_straight()
+    fn lets_others_run(&mut self, at: Instant, is_held: bool) -> Option<(Instant, CpuId)> {
+        let c = self.k.cpus.this_id();
+        if !self.k.out.awaits_loop()
             && let Some(next) = self.k.queue.exchange_cpu(c, at, is_held)
         {
             return Some(next);
@@ -446,50 +501,56 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Calls an `ops.dequeue` that is owed.
-    fn run_pending_dequeues(&mut self, c: CpuId) {
+    fn run_pending_dequeues(&mut self) {
+        let c = self.k.cpus.this_id();
         if let Some((task, flags)) = self.k.this_cpu().pauses.next_dequeue() {
             let ea = self.k.tasks[task].ea;
             self.start(c, Op::Dequeue, task, &[ea.0, flags]);
         }
     }
 
-    /// Goes back to user mode or idle, and sets the CPU's next event. A task that is between steps continues its program
-    /// at once, if nothing else comes first.
+    /// Goes back to user mode or idle, and finds the CPU's next event. A task that is between steps continues its program
+    /// at once, if nothing else comes first. Returns nothing if the CPU has not left the kernel yet.
     #[inline(always)]
-    fn leave_kernel(&mut self, c: CpuId) -> Left {
-        if self.steps_at_once() && !self.go_on(c) {
-            return Left::NotYet;
+    fn leave_kernel(&mut self) -> Option<End> {
+        let c = self.k.cpus.this_id();
+        let mut doing = self.k.does_next();
+        if doing == Some(Doing::Steps) && self.steps_at_once() {
+            if !self.go_on(c) {
+                return None;
+            }
+            doing = self.k.does_next();
         }
         loop {
-            self.k.start_working(c);
-            let cpu = &mut *self.k.cpus.this_cpu;
-            let at = cpu.tick_at.min(cpu.hrtick_at).min(cpu.work_done_at);
-            if !self.k.queue.is_before_all(at) || !self.goes_straight() {
-                self.k.this_cpu().in_user = true;
-                return Left::ForLater(at);
+            let at = self.k.start_working(c, doing);
+            self.k.this_cpu().in_user = true;
+            if !self.k.queue.comes_first(c, at) {
+                return Some(End::ForLater(at));
+            }
+            if !self.goes_straight() {
+                return Some(End::AfterLoop(at));
             }
             let cpu = &mut *self.k.cpus.this_cpu;
             if at > cpu.clock || !cpu.pauses.is_empty() {
-                cpu.in_user = true;
-                return Left::Until(at);
+                return Some(End::Until(at));
             }
+            cpu.in_user = false;
             // If it only works then, the CPU still comes first and leaves the kernel again.
             if !self.go_on(c) {
-                return Left::NotYet;
+                return None;
             }
+            doing = self.k.does_next();
         }
     }
 
-    /// Returns whether the current task is between steps, and nothing comes before its next one: the CPU need not get
-    /// ready to leave the kernel.
+    /// Returns whether nothing comes before the next step of the current task, which is between steps: the CPU need not
+    /// get ready to leave the kernel.
     #[inline(always)]
     fn steps_at_once(&self) -> bool {
         let cpu = &*self.k.cpus.this_cpu;
-        let Some(t) = self.k.tasks.get(cpu.curr) else { return false };
         // What changes how fast siblings are is noted as a CPU leaves the kernel, and its first tick is set then.
-        t.doing == Doing::Steps
-            && cpu.pauses.is_empty()
-            && !cpu.has_siblings
+        cpu.pauses.is_empty()
+            && !cpu.shares_speed
             && cpu.tick_at != Instant::NEVER
             && self.k.queue.is_before_all(cpu.clock)
             && self.goes_straight()
@@ -499,7 +560,7 @@ impl<E: Engine> Sim<E> {
     /// turn checks besides events is rare, or soon over. Each tick looks whether the run is to stop.
     #[inline(always)]
     fn goes_straight(&self) -> bool {
-        !self.k.cpus.this_cpu.pauses.returns_to_loop() && !self.k.may_halt && !self.k.out.is_full()
+        !self.k.cpus.this_cpu.pauses.returns_to_loop() && !self.k.out.awaits_loop()
     }
 
     /// Detaches the scheduler as a user would, and continues until it has exited.

@@ -1,6 +1,5 @@
 //! Timers of the queue: who owns one that is due, and which CPU it interrupts.
 
-use crate::paths::duty::Duty;
 use crate::state::class::SchedClass;
 use crate::state::cpu::Irq;
 use crate::state::fair::budget_timer::BudgetTimer;
@@ -9,9 +8,9 @@ use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
     /// A timer of the queue is due: it interrupts its owner's CPU. Returns that CPU if it takes the interrupt at once,
-    /// before anything else, and the duty that it has instead of one from its inbox: to wake the timer's task.
+    /// before anything else, and the task to wake; that is the idle task if the CPU has to look into its inbox.
     #[inline(always)]
-    pub(crate) fn timer_fires(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Option<Duty>)> {
+    pub(crate) fn timer_fires(&mut self, timer: u32, at: Instant) -> Option<(CpuId, TaskId)> {
         self.now = self.now.max(at);
         let sleeper = TaskId(timer);
         let Some(t) = self.tasks.get(sleeper) else { return self.other_timer_fires(timer, at) };
@@ -19,7 +18,7 @@ impl Kernel {
         let cpu = &self.cpus[c];
         if cpu.in_user && cpu.alive && cpu.pauses.is_empty() && !cpu.errands.has_irq() {
             if self.queue.take_or_set_cpu(c, at) {
-                return Some((c, Some(Duty::Wake(sleeper))));
+                return Some((c, sleeper));
             }
             self.cpus[c].errands.add_irq(Irq::Sleeper(sleeper, sleeps));
             return None;
@@ -28,24 +27,17 @@ impl Kernel {
     }
 
     #[inline(never)]
-    fn other_timer_fires(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Option<Duty>)> {
+    fn other_timer_fires(&mut self, timer: u32, at: Instant) -> Option<(CpuId, TaskId)> {
         let (c, irq) = self.owner_of_timer(timer, at)?;
         self.interrupts(c, irq, at)
     }
 
     #[inline(never)]
-    fn interrupts(&mut self, c: CpuId, irq: Irq, at: Instant) -> Option<(CpuId, Option<Duty>)> {
+    fn interrupts(&mut self, c: CpuId, irq: Irq, at: Instant) -> Option<(CpuId, TaskId)> {
         let c = self.alive_or_boot(c);
         let cpu = &mut self.cpus[c];
         cpu.errands.add_irq(irq);
-        (cpu.in_user && self.queue.take_or_set_cpu(c, at)).then_some((c, None))
-    }
-
-    /// The timer's interrupt on its way to `task` has to wait until the CPU comes first.
-    #[inline(always)]
-    pub(crate) fn delay_sleeper(&mut self, task: TaskId) {
-        let sleep = self.tasks[task].sleeps;
-        self.this_cpu().errands.add_irq(Irq::Sleeper(task, sleep));
+        (cpu.in_user && self.queue.take_or_set_cpu(c, at)).then_some((c, TaskId::IDLE))
     }
 
     /// The CPU that a timer interrupts, if any. Not for timers of sleeping tasks.

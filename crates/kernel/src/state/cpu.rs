@@ -210,7 +210,8 @@ pub(crate) struct Cpu {
     /// The stopper, not the idle task, is on the CPU: it has just pushed a task away, and the scheduler has not been
     /// notified that the CPU is idle.
     pub(crate) in_stopper: bool,
-    pub(crate) has_siblings: bool,
+    /// Its speed depends on other CPUs: it has siblings, or CPUs take turns.
+    pub(crate) shares_speed: bool,
     pub(crate) dispatch: DispatchBuffer,
     /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
     pub(crate) deferred: VecDeque<TaskId>,
@@ -303,7 +304,7 @@ impl Cpu {
             in_stopper: false,
             online: true,
             alive: true,
-            has_siblings: !siblings.is_empty(),
+            shares_speed: !siblings.is_empty(),
             siblings: siblings.iter().collect(),
             speed_per_mille: 1000,
             perf: Perf::default(),

@@ -42,11 +42,23 @@ impl Cpus {
     #[inline]
     pub(crate) fn run(&mut self, cpu: CpuId) {
         if cpu != self.running {
-            // The stand-in goes where the next CPU comes from, and the last one to where the stand-in was.
-            self.all.swap(self.running.index(), cpu.index());
-            swap(&mut self.this_cpu, &mut self.all[self.running.index()]);
-            self.running = cpu;
+            self.run_other(cpu);
         }
+    }
+
+    /// Like `run` for a CPU that is not the one that ran last.
+    #[inline(always)]
+    pub(crate) fn run_other(&mut self, cpu: CpuId) {
+        debug_assert!(!self.is_running(cpu), "the place of that one has a stand-in");
+        let all = self.all.as_mut_slice();
+        let (last, next) = (self.running.index(), cpu.index());
+        if last >= all.len() || next >= all.len() {
+            return no_such_cpu(cpu);
+        }
+        // The last CPU goes where the stand-in was, and the stand-in where the next one comes from.
+        swap(&mut self.this_cpu, &mut all[last]);
+        swap(&mut self.this_cpu, &mut all[next]);
+        self.running = cpu;
     }
 
     /// The CPU that runs, or ran last.
@@ -72,6 +84,12 @@ impl Cpus {
     pub(crate) fn is_running(&self, cpu: CpuId) -> bool {
         cpu == self.running
     }
+}
+
+#[cold]
+#[inline(never)]
+fn no_such_cpu(cpu: CpuId) {
+    panic!("there is no {cpu:?}");
 }
 
 impl std::ops::Index<CpuId> for Cpus {

@@ -140,8 +140,6 @@ pub(crate) struct Kernel {
     pub(crate) hooks: Hooks,
     /// The first of the user-space half's programs that failed, which ends the run.
     pub(crate) failed_program: Option<ProgramFailure>,
-    /// Something has happened after which the run may stop: it looks after each turn.
-    pub(crate) may_halt: bool,
     pub(crate) seed: u64,
     /// Address of the first `task_struct`, and the distance to the next.
     pub(crate) task_base: Ea,

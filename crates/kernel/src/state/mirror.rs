@@ -8,7 +8,7 @@ use crate::state::layout::task as field;
 use crate::state::mask::write_mask;
 use crate::state::task::Task;
 use crate::state::task_struct::TaskStruct;
-use keel_abi::bpf::{Ea, World};
+use keel_abi::bpf::World;
 use keel_abi::scx::ent;
 use keel_abi::{Instant, TaskId};
 
@@ -32,20 +32,6 @@ const MAX_RT_PRIO: i32 = 100;
 
 /// The nice value 0 among the kernel's priorities.
 const DEFAULT_PRIO: i32 = 120;
-
-/// Writes into the `p->scx.flags` of a `task_struct` whether the task is queued.
-#[inline(always)]
-pub(crate) fn mirror_queued<W: World>(world: &mut W, task: Ea, queued: bool) {
-    let at = task.offset(field::SCX_FLAGS);
-    let flags = (world.u32_at(at) & !ent::QUEUED) | if queued { ent::QUEUED } else { 0 };
-    world.put(at, &flags.to_le_bytes());
-}
-
-/// The CPU that was last chosen for the task of a `task_struct`.
-#[inline]
-pub(crate) fn selected_cpu<W: World>(world: &W, task: Ea) -> i32 {
-    world.u32_at(task.offset(field::SCX_SELECTED_CPU)) as i32
-}
 
 impl Kernel {
     /// Writes the whole `task_struct` of a new task.
@@ -178,10 +164,9 @@ impl Kernel {
 
     /// Writes that the task of a `task_struct` waits since now.
     #[inline(always)]
-    pub(crate) fn mirror_waiting<W: World>(&mut self, world: &mut W, task: Ea) {
-        let shown = Instant::from_ns(self.now.as_ns().wrapping_add(self.uptime.as_ns()));
-        let jiffies = self.jiffies.at(shown);
-        world.put(task.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
+    pub(crate) fn mirror_waiting(&mut self, shown: &mut TaskStruct<'_>) {
+        let now = Instant::from_ns(self.now.as_ns().wrapping_add(self.uptime.as_ns()));
+        shown.set_u64(field::SCX_RUNNABLE_AT, self.jiffies.at(now));
     }
 
     #[inline]
@@ -203,7 +188,11 @@ impl Kernel {
 impl Task {
     #[inline]
     pub(crate) fn mirror_cpu<W: World>(&self, world: &mut W) {
-        let mut shown = TaskStruct::at(world, self.ea);
+        self.show_cpu(&mut TaskStruct::at(world, self.ea));
+    }
+
+    #[inline]
+    pub(crate) fn show_cpu(&self, shown: &mut TaskStruct<'_>) {
         shown.set_u32(field::THREAD_INFO_CPU, self.cpu.0);
         shown.set_u32(field::WAKE_CPU, self.wake_cpu.0);
     }
@@ -217,13 +206,13 @@ impl Task {
     /// `p->scx.flags`. Inlined where a task blocks.
     #[inline(always)]
     pub(crate) fn mirror_flags<W: World>(&self, world: &mut W) {
-        mirror_queued(world, self.ea, self.queued);
+        TaskStruct::at(world, self.ea).set_queued(self.queued);
     }
 
     /// `p->sched_info`: one of the scheduler's tasks gets its CPU (`sched_info_arrive()`). The kernel writes it right
     /// after `ops.running()`, keel right before.
     #[inline(always)]
-    pub(crate) fn mirror_arrival<W: World>(&self, shown: &mut TaskStruct<'_, W>) {
+    pub(crate) fn mirror_arrival(&self, shown: &mut TaskStruct<'_>) {
         let waited = self.exec_start.since(self.runnable_at);
         for (field, more) in [(field::SCHED_INFO_PCOUNT, 1), (field::SCHED_INFO_RUN_DELAY, waited.as_ns())] {
             shown.set_u64(field, shown.u64(field).wrapping_add(more));

@@ -26,8 +26,10 @@ pub(crate) struct Out {
     events: Vec<Event>,
     /// Each meta with the number of events before it.
     metas: Vec<(usize, Instant, Meta)>,
-    /// The number of events from which on they are to be flushed: 0 if there are many metas.
+    /// The number of events from which on the run returns to its loop: 0 if it should now.
     limit: usize,
+    /// Something has happened after which the run may stop: its loop looks after each turn.
+    may_halt: bool,
     /// A task that leaves its CPU keeps up to so many units to itself.
     keeps_units: u32,
 }
@@ -46,6 +48,7 @@ impl Out {
             events: Vec::with_capacity(room),
             metas: Vec::new(),
             limit: BATCH,
+            may_halt: false,
             keeps_units,
         }
     }
@@ -162,9 +165,23 @@ impl Out {
         }
     }
 
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
+    /// Returns whether the run is to return to its loop: there is something to flush, or the run may stop.
+    #[inline(always)]
+    pub(crate) fn awaits_loop(&self) -> bool {
         self.events.len() >= self.limit
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.events.len() >= BATCH || self.metas.len() >= BATCH
+    }
+
+    /// Something has happened after which the run may stop.
+    pub(crate) fn let_halt(&mut self) {
+        (self.may_halt, self.limit) = (true, 0);
+    }
+
+    pub(crate) fn may_halt(&self) -> bool {
+        self.may_halt
     }
 
     pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {
@@ -186,7 +203,7 @@ impl Out {
             sink.events(&self.events[done..]);
         }
         self.events.clear();
-        self.limit = BATCH;
+        self.limit = if self.may_halt { 0 } else { BATCH };
     }
 }
 

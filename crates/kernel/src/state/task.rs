@@ -268,6 +268,11 @@ impl Tasks {
         self.0.get(task.index())
     }
 
+    #[inline]
+    pub(crate) fn get_mut(&mut self, task: TaskId) -> Option<&mut Task> {
+        self.0.get_mut(task.index())
+    }
+
     /// The task with this number, if there is one.
     #[inline]
     pub(crate) fn numbered(&self, number: u64) -> Option<&Task> {

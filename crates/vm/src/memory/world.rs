@@ -226,6 +226,11 @@ impl World for VmWorld {
     }
 
     #[inline(always)]
+    fn object<const N: usize>(&mut self, at: Ea) -> &mut [u8; N] {
+        self.region.object(at)
+    }
+
+    #[inline(always)]
     fn put(&mut self, at: Ea, bytes: &[u8]) {
         self.region.put_known(at, bytes);
     }

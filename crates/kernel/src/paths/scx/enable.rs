@@ -54,6 +54,9 @@ impl<E: Engine> Sim<E> {
         cpu.stack.push(Frame::Inited);
         self.k.queue.set_cpu(BOOT_CPU, Instant::ZERO);
         self.start(BOOT_CPU, Op::Init, TaskId::IDLE, &[]);
+        // It goes on at the moment that the call has reached.
+        let at = self.k.cpu(BOOT_CPU).clock;
+        self.k.queue.set_cpu(BOOT_CPU, at);
     }
 
     /// Runs [`Frame::Inited`]. An error from `ops.init` ends the scheduler. Otherwise every cgroup is initialized, then

@@ -194,12 +194,10 @@ impl KernelLines {
             let beside = if at_head { dsq.first() } else { dsq.last() };
             return ps + beside.map_or(0, |task| self.write_task_ps(task, by));
         }
-        for (level, other) in dsq.way_down().enumerate() {
-            ps += match level {
-                0 | 1 => self.write_task_ps(other, by),
-                _ => self.read_task_ps(other, by),
-            };
+        let mut way = dsq.way_down();
+        for neighbour in way.by_ref().take(2) {
+            ps += self.write_task_ps(neighbour, by);
         }
-        ps
+        ps + self.read_tasks_ps(way, by)
     }
 }

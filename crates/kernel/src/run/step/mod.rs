@@ -34,6 +34,7 @@ impl<E: Engine> Sim<E> {
             Frame::Resume => self.resume(c),
             Frame::Unlock { rq } => self.k.unlock_rq(c, rq),
             Frame::Wake { task, flags, waker } => self.wake(c, task, flags, waker),
+            Frame::WakeSleeper { task, sleep } => self.wake_sleeper(c, task, sleep),
             Frame::WakeSelected { task, flags, waker } => self.wake_selected_later(c, task, flags, waker),
             Frame::QueuedWakeup { task, waker } => self.complete_wakeup(c, task, waker),
             Frame::WakeLock { task, target, flags, waker } => self.wake_lock(c, task, target, flags, waker),

@@ -155,6 +155,19 @@ impl KernelLines {
         }
     }
 
+    /// Reads each of these tasks.
+    #[inline(always)]
+    pub(crate) fn read_tasks_ps(&mut self, tasks: impl Iterator<Item = TaskId>, by: &Holder) -> u64 {
+        let mut ps = 0;
+        for task in tasks {
+            ps += match self.tasks.get_mut(task.index()) {
+                Some(line) => self.transfers.read_each_counted_ps(line, by, &mut self.uses.tasks),
+                None => self.rare_task_ps(task, by, false),
+            };
+        }
+        ps
+    }
+
     /// Requests the host's memory for the state of a task's line.
     #[inline]
     pub(crate) fn fetch_task(&self, task: TaskId) {

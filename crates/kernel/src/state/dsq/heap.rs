@@ -74,9 +74,12 @@ impl Heap {
     /// The tasks between the next leaf and the root, in a complete binary tree over the tasks.
     #[inline]
     pub(super) fn way_down(&self) -> impl Iterator<Item = TaskId> {
-        let leaf = self.entries.len() + 1;
-        let parents = std::iter::successors(Some(leaf / 2), |place| Some(place / 2));
-        parents.take_while(|&place| place > 0).map(|place| self.entries[place - 1].task)
+        let entries = self.entries.as_slice();
+        let mut place = entries.len() + 1;
+        std::iter::from_fn(move || {
+            place /= 2;
+            entries.get(place.wrapping_sub(1)).map(|entry| entry.task)
+        })
     }
 
     /// The parent and the first child of a task in that tree.

@@ -4,8 +4,7 @@
 //! is due again some nanoseconds later. A short sorted list of those costs less than a tournament among all CPUs. A CPU
 //! that is due later than [`NEAR`] of them, because it waits for a lock, stays in the tournament: it is not due soon.
 
-use crate::state::event::MAX_CPUS;
-use crate::state::event::tournament::{NEVER, comes, cpu_of};
+use crate::state::event::tournament::{NEVER, cpu_of};
 use keel_abi::CpuId;
 use std::cell::Cell;
 
@@ -21,13 +20,11 @@ pub(super) struct Held {
     len: usize,
     /// The earliest, or [`NEVER`].
     first: u64,
-    /// By CPU: whether it is here.
-    is_here: Box<[bool; MAX_CPUS as usize]>,
 }
 
 impl Held {
     pub(super) fn new() -> Self {
-        Self { keys: [NEVER; MOST], len: 0, first: NEVER, is_here: Box::new([false; MAX_CPUS as usize]) }
+        Self { keys: [NEVER; MOST], len: 0, first: NEVER }
     }
 
     /// The earliest key, or [`NEVER`].
@@ -36,30 +33,21 @@ impl Held {
         self.first
     }
 
-    #[inline]
-    fn shrink(&mut self) {
-        self.len -= 1;
-        self.first = self.keys[..self.len].last().copied().unwrap_or(NEVER);
-    }
-
     /// The key of `cpu`, or [`NEVER`].
-    #[inline]
     pub(super) fn key(&self, cpu: CpuId) -> u64 {
-        match self.len > 0 && self.is_here[cpu.index() % MAX_CPUS as usize] {
-            true => self.keys[self.place(cpu)],
-            false => NEVER,
-        }
+        self.place(cpu).map_or(NEVER, |place| self.keys[place])
     }
 
-    #[cold]
-    fn place(&self, cpu: CpuId) -> usize {
-        let is_its = |&key: &u64| cpu_of(key) == cpu;
-        self.keys[..self.len].iter().position(is_its).expect("it is here")
-    }
-
-    /// Adds `cpu`, which is not here, if it is due soon; returns whether it is.
+    /// Where the key of `cpu` is. The list is short, and hardly ever asked: a CPU that is here goes on before anything
+    /// else happens to it.
     #[inline]
-    pub(super) fn try_add(&mut self, cpu: CpuId, key: u64) -> bool {
+    fn place(&self, cpu: CpuId) -> Option<usize> {
+        self.keys[..self.len].iter().position(|&key| cpu_of(key) == cpu)
+    }
+
+    /// Adds a CPU, which is not here, if it is due soon; returns whether it is.
+    #[inline]
+    pub(super) fn try_add(&mut self, key: u64) -> bool {
         let len = self.len;
         if len == MOST || !self.is_near(len, key) {
             return false;
@@ -67,30 +55,27 @@ impl Held {
         self.sort_in(len, key);
         self.len += 1;
         self.first = self.first.min(key);
-        self.is_here[cpu.index() % MAX_CPUS as usize] = true;
         true
     }
 
-    /// Adds `cpu`, which is not here, in place of the first, `next`, which is due before it, if it is due soon; returns
-    /// whether it is.
+    /// Adds a CPU, which is not here, in place of the first, which is due before it, if it is due soon; returns whether
+    /// it is.
     #[inline]
-    pub(super) fn changes_places(&mut self, (cpu, key): (CpuId, u64), next: CpuId) -> bool {
-        debug_assert!(self.len > 0 && self.first < key, "{next:?} is here, and is due first");
+    pub(super) fn changes_places(&mut self, key: u64) -> bool {
+        debug_assert!(self.len > 0 && self.first < key, "another one is here, and is due first");
         let last = self.len - 1;
         if !self.is_near(last, key) {
             return false;
         }
         self.sort_in(last, key);
         self.first = self.keys[last % MOST];
-        self.is_here[next.index() % MAX_CPUS as usize] = false;
-        self.is_here[cpu.index() % MAX_CPUS as usize] = true;
         true
     }
 
     /// Returns whether a key is due soon, compared with the first ones of a list of this length.
     #[inline]
     fn is_near(&self, len: usize, key: u64) -> bool {
-        comes(key) && (len < NEAR || key <= self.keys[(len - NEAR) % MOST])
+        len < NEAR || key <= self.keys[(len - NEAR) % MOST]
     }
 
     /// Moves the earlier of the first `len` keys up by one, and puts the key before them.
@@ -109,23 +94,21 @@ impl Held {
     /// Removes `cpu`, if it is here.
     #[inline]
     pub(super) fn remove(&mut self, cpu: CpuId) {
-        if self.len > 0 && self.is_here[cpu.index() % MAX_CPUS as usize] {
-            self.take(cpu);
+        if let Some(place) = self.place(cpu) {
+            self.take(place);
         }
     }
 
     #[cold]
-    fn take(&mut self, cpu: CpuId) {
-        let place = self.place(cpu);
+    fn take(&mut self, place: usize) {
         self.keys.copy_within(place + 1..self.len, place);
-        self.shrink();
-        self.is_here[cpu.index() % MAX_CPUS as usize] = false;
+        self.take_first();
     }
 
-    /// Removes the first, which is that of `cpu`.
+    /// Removes the first.
     #[inline]
-    pub(super) fn take_first(&mut self, cpu: CpuId) {
-        self.shrink();
-        self.is_here[cpu.index() % MAX_CPUS as usize] = false;
+    pub(super) fn take_first(&mut self) {
+        self.len -= 1;
+        self.first = self.keys[..self.len].last().copied().unwrap_or(NEVER);
     }
 }

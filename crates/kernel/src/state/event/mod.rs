@@ -8,7 +8,7 @@ mod held;
 mod tournament;
 mod wheel;
 
-use crate::state::event::tournament::Tournament;
+use crate::state::event::tournament::{Tournament, first_key, instant, key};
 use crate::state::event::wheel::Wheel;
 use keel_abi::{CpuId, Instant};
 
@@ -32,29 +32,34 @@ pub const MAX_CPUS: u32 = 1 << tournament::CPU_BITS;
 pub struct EventQueue {
     timers: Wheel,
     cpus: Tournament,
-    /// When the very first event is due, or the horizon: read far more often than it changes.
+    /// When the very first event is due, or when the horizon is passed: read far more often than it changes.
     next_at: Instant,
-    /// At most [`MAX_INSTANT`].
-    horizon: Instant,
+    /// CPUs with a lower key come before all timers, and by the horizon.
+    limit: u64,
+    /// The first moment beyond the horizon, which is at most [`MAX_INSTANT`].
+    end: Instant,
 }
 
 impl EventQueue {
     /// An empty queue for CPUs 0 to `cpus - 1`; panics above [`MAX_CPUS`].
     pub fn new(cpus: u32) -> Self {
         assert!(cpus <= MAX_CPUS, "at most {MAX_CPUS} CPUs");
-        Self {
+        let mut queue = Self {
             timers: Wheel::default(),
             cpus: Tournament::new(cpus),
-            next_at: MAX_INSTANT,
-            horizon: MAX_INSTANT,
-        }
+            next_at: Instant::ZERO,
+            limit: 0,
+            end: Instant::ZERO,
+        };
+        queue.set_horizon(MAX_INSTANT);
+        queue
     }
 
     /// Sets the one event of `cpu`, replacing any previous one.
     #[inline]
     pub fn set_cpu(&mut self, cpu: CpuId, at: Instant) {
         self.cpus.set(cpu, at);
-        self.note();
+        self.note_cpus();
     }
 
     /// Sets the event of `cpu`, which has none. The next event is taken right afterwards: until then,
@@ -72,18 +77,19 @@ impl EventQueue {
         self.cpus.hold(cpu, at);
     }
 
-    /// Sets the event of `cpu`, which has none, and takes the next event, if that is a CPU's; or does neither. If
-    /// `is_held`, the CPU is in the middle of a kernel path ([`EventQueue::hold_cpu`]).
+    /// Sets the event of `cpu`, which has none and does not come first, and takes the next event, if that is a CPU's; or
+    /// does neither. If `is_held`, the CPU is in the middle of a kernel path ([`EventQueue::hold_cpu`]).
     #[inline(always)]
     pub fn exchange_cpu(&mut self, cpu: CpuId, at: Instant, is_held: bool) -> Option<(Instant, CpuId)> {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
-        let due = self.cpus.next_at().min(at);
-        if due >= self.timers.next_at() || due > self.horizon {
+        debug_assert!(!self.comes_first(cpu, at), "others come before it");
+        let first = self.cpus.first();
+        if first >= self.limit {
             return None;
         }
         let next = self.cpus.exchange(cpu, at, is_held);
-        self.note();
-        Some((due, next))
+        self.note_cpus();
+        Some((instant(first), next))
     }
 
     /// Sets the event of `cpu`, which is not later than its previous one. If it would be the next of all, it is taken
@@ -97,7 +103,7 @@ impl EventQueue {
         } else {
             self.cpus.set(cpu, at);
         }
-        self.note();
+        self.note_cpus();
         is_next
     }
 
@@ -105,7 +111,7 @@ impl EventQueue {
     #[inline]
     pub fn clear_cpu(&mut self, cpu: CpuId) {
         self.cpus.clear(cpu);
-        self.note();
+        self.note_cpus();
     }
 
     /// When `cpu` is due, or [`Instant::NEVER`].
@@ -119,12 +125,13 @@ impl EventQueue {
     pub fn push(&mut self, at: Instant, timer: u32) {
         if at <= MAX_INSTANT && self.timers.push(at, timer) {
             self.next_at = self.next_at.min(at);
+            self.limit = self.limit.min(first_key(at));
         }
     }
 
     /// Sets the horizon that no CPU passes for now, and beyond which no event is taken.
     pub fn set_horizon(&mut self, horizon: Instant) {
-        self.horizon = horizon.min(MAX_INSTANT);
+        self.end = Instant::from_ns(horizon.min(MAX_INSTANT).as_ns() + 1);
         self.note();
     }
 
@@ -136,7 +143,7 @@ impl EventQueue {
         }
     }
 
-    /// Returns whether `at` is before everything that is due, and before the horizon.
+    /// Returns whether `at` is before everything that is due, and not beyond the horizon.
     #[inline]
     pub fn is_before_all(&self, at: Instant) -> bool {
         at < self.next_at
@@ -155,11 +162,11 @@ impl EventQueue {
         at < self.next_at || at == self.next_at && self.wins_tie(cpu, at)
     }
 
-    /// Breaks the tie when others, or the horizon, are at the very same instant.
+    /// Breaks the tie when others are at the very same instant, or the horizon has been passed then.
     #[cold]
     #[inline(never)]
     fn wins_tie(&self, cpu: CpuId, at: Instant) -> bool {
-        self.timers.next_at() > at && self.cpus.would_win(cpu, at)
+        key(cpu, at) < self.limit && self.cpus.would_win(cpu, at)
     }
 
     /// [`EventQueue::note`], apart from common code: nothing more is due by the horizon.
@@ -171,7 +178,19 @@ impl EventQueue {
 
     #[inline]
     fn note(&mut self) {
-        self.next_at = self.timers.next_at().min(self.cpus.next_at()).min(self.horizon);
+        self.note_timers();
+        self.note_cpus();
+    }
+
+    #[inline(always)]
+    fn note_timers(&mut self) {
+        self.limit = first_key(self.timers.next_at().min(self.end));
+    }
+
+    /// Like [`EventQueue::note`] if only events of CPUs have changed.
+    #[inline(always)]
+    fn note_cpus(&mut self) {
+        self.next_at = instant(self.cpus.first().min(self.limit));
     }
 
     /// The next event, without taking it.
@@ -188,21 +207,19 @@ impl EventQueue {
     /// Takes the next event, if one is due by the horizon.
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, Source)> {
-        let (timer_at, cpu_at) = (self.timers.next_at(), self.cpus.next_at());
-        let popped = if timer_at <= cpu_at {
-            if timer_at > self.horizon {
-                self.note_at_end();
-                return None;
-            }
-            self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)))
-        } else {
-            if cpu_at > self.horizon {
-                self.note_at_end();
-                return None;
-            }
-            Some((cpu_at, Source::Cpu(self.cpus.take_first())))
-        };
-        self.note();
+        let first = self.cpus.first();
+        if first < self.limit {
+            let cpu = self.cpus.take_first();
+            self.note_cpus();
+            return Some((instant(first), Source::Cpu(cpu)));
+        }
+        if self.timers.next_at() >= self.end {
+            self.note_at_end();
+            return None;
+        }
+        let popped = self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)));
+        // Until the next event is taken or set, this one still counts for `comes_first`: nobody goes on before that.
+        self.note_timers();
         popped
     }
 

@@ -97,7 +97,7 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                 let expected = model.due.first().is_none_or(|first| own < *first);
                 assert_eq!(queue.comes_first(CpuId(cpu), own.0), expected);
             }
-            // It takes the next event if that is a CPU's, which may be its own.
+            // It takes the next event if that is a CPU's. A CPU that comes first just goes on.
             Act::Exchange(cpu, ns, is_held) => {
                 let own = (Instant::from_ns(ns), Source::Cpu(CpuId(cpu)));
                 model.clear(CpuId(cpu));
@@ -108,10 +108,14 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                     Some((at, Source::Cpu(next))) => Some((at, next)),
                     _ => None,
                 };
-                if expected.is_some() {
-                    model = after;
+                if queue.comes_first(CpuId(cpu), own.0) {
+                    assert_eq!(expected, Some((own.0, CpuId(cpu))));
+                } else {
+                    if expected.is_some() {
+                        model = after;
+                    }
+                    assert_eq!(queue.exchange_cpu(CpuId(cpu), own.0, is_held), expected);
                 }
-                assert_eq!(queue.exchange_cpu(CpuId(cpu), own.0, is_held), expected);
             }
             Act::Push(ns, id) => {
                 model.add(Instant::from_ns(ns), Source::Timer(id));

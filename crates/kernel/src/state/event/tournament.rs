@@ -106,15 +106,12 @@ impl Tournament {
         }
     }
 
-    /// Sets the key of `cpu`, which has none, and takes the event of the CPU that is due first then. If `is_held`, the
-    /// CPU is in the middle of a kernel path. One of both is due by [`MAX_INSTANT`].
+    /// Sets the key of `cpu`, which has none, and takes the event of the CPU that is due first; that comes before `cpu`
+    /// at `at`. If `is_held`, `cpu` is in the middle of a kernel path.
     #[inline(always)]
     pub(super) fn exchange(&mut self, cpu: CpuId, at: Instant, is_held: bool) -> CpuId {
-        let key = key(cpu, at);
-        if key < self.winner {
-            return cpu;
-        }
-        let next = self.next_cpu();
+        let (key, next) = (key(cpu, at), self.next_cpu());
+        debug_assert!(self.winner < key, "another CPU is due first");
         match self.groups.as_mut_slice() {
             [only] => {
                 only.0[next.index() % LANES] = NEVER;
@@ -129,7 +126,7 @@ impl Tournament {
     #[inline(always)]
     fn exchange_in_rounds(&mut self, (cpu, key): (CpuId, u64), next: CpuId, is_held: bool) {
         let are_held = is_held && self.winner == self.held.first();
-        if are_held && self.held.changes_places((cpu, key), next) {
+        if are_held && self.held.changes_places(key) {
             self.winner = self.of_final.min(self.held.first());
             return;
         }
@@ -142,7 +139,7 @@ impl Tournament {
 
     #[inline(always)]
     fn hold_in_list(&mut self, cpu: CpuId, key: u64) {
-        if self.held.try_add(cpu, key) {
+        if self.held.try_add(key) {
             self.winner = self.winner.min(key);
         } else {
             self.play_rounds(cpu, key);
@@ -176,6 +173,12 @@ impl Tournament {
         instant(self.winner)
     }
 
+    /// The key of the CPU that is due first.
+    #[inline]
+    pub(super) fn first(&self) -> u64 {
+        self.winner
+    }
+
     /// Takes the event of the CPU that is due first; only meaningful if one is due. Every group above it gets another
     /// winner, whatever the others' keys.
     #[inline]
@@ -194,7 +197,7 @@ impl Tournament {
     #[inline(always)]
     fn take_from_rounds(&mut self, cpu: CpuId) {
         if self.winner == self.held.first() {
-            self.held.take_first(cpu);
+            self.held.take_first();
         } else {
             self.take_from_final(cpu);
         }
@@ -258,8 +261,15 @@ impl Tournament {
 }
 
 #[inline]
-fn key(cpu: CpuId, at: Instant) -> u64 {
-    at.min(AFTER_ALL).as_ns() << CPU_BITS | u64::from(cpu.0)
+pub(super) fn key(cpu: CpuId, at: Instant) -> u64 {
+    first_key(at.min(AFTER_ALL)) | u64::from(cpu.0)
+}
+
+/// The lowest key at `at`, which is no later than the first moment after [`MAX_INSTANT`].
+#[inline]
+pub(super) fn first_key(at: Instant) -> u64 {
+    debug_assert!(at <= AFTER_ALL);
+    at.as_ns() << CPU_BITS
 }
 
 /// Whose key it is; meaningless if it never comes.
@@ -268,13 +278,8 @@ pub(super) fn cpu_of(key: u64) -> CpuId {
     CpuId((key & ((1 << CPU_BITS) - 1)) as u32)
 }
 
-/// Returns whether this key comes at all.
+/// When that CPU is due.
 #[inline]
-pub(super) fn comes(key: u64) -> bool {
-    instant(key) < AFTER_ALL
-}
-
-#[inline]
-fn instant(key: u64) -> Instant {
+pub(super) fn instant(key: u64) -> Instant {
     Instant::from_ns(key >> CPU_BITS)
 }

@@ -39,6 +39,8 @@ pub(crate) enum Frame {
 
     /// `try_to_wake_up()`: chooses a CPU.
     Wake { task: TaskId, flags: u64, waker: TaskId },
+    /// The timer of a task's sleep has fired: wakes the task, if it still sleeps that sleep.
+    WakeSleeper { task: TaskId, sleep: u32 },
     /// `ops.select_cpu` has returned its choice.
     WakeSelected { task: TaskId, flags: u64, waker: TaskId },
     /// A wakeup that another CPU has left to this one.

@@ -47,7 +47,9 @@ impl Stack {
     /// Pushes frames; the last one runs first.
     #[inline]
     pub(crate) fn extend(&mut self, frames: impl IntoIterator<Item = Frame>) {
-        frames.into_iter().for_each(|frame| self.push(frame));
+        for frame in frames {
+            self.push(frame);
+        }
     }
 
     #[inline]

@@ -97,6 +97,24 @@ impl Region {
         }
     }
 
+    /// An object that the host knows to be in bounds and writable; panics if it is not.
+    #[inline(always)]
+    pub(in crate::memory) fn object<const N: usize>(&mut self, at: Ea) -> &mut [u8; N] {
+        if !self.plain.holds_object(at, N as u64) {
+            return self.object_anywhere(at);
+        }
+        let place = self.bytes.start().as_ptr();
+        // SAFETY: what is plain is in bounds and writable; and as in `slice_at`, with `self` held exclusively.
+        unsafe { &mut *place.add(at.0.wrapping_sub(BASE) as usize).cast::<[u8; N]>() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn object_anywhere<const N: usize>(&mut self, at: Ea) -> &mut [u8; N] {
+        let bytes = self.slice_mut_anywhere(at, N as u64).and_then(|bytes| bytes.try_into().ok());
+        bytes.expect("the host's own objects are in the world")
+    }
+
     /// Writes bytes to a place that the host knows to be in bounds; panics if it is not.
     #[inline(always)]
     pub(in crate::memory) fn put_known(&mut self, at: Ea, bytes: &[u8]) {

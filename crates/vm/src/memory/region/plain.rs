@@ -6,6 +6,9 @@ use keel_abi::bpf::Ea;
 /// The bytes of a word, which is what most accesses are.
 pub(super) const WORD: u64 = 8;
 
+/// The longest object that takes one comparison to check.
+pub(super) const OBJECT: u64 = 512;
+
 /// Addresses at which [`WORD`] bytes are allocated, writable, and not part of an arena's window. Most of the kernel's
 /// accesses are there, which takes one comparison to check.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,18 +16,27 @@ pub(super) struct Plain {
     first: u64,
     /// The number of these addresses from `first` on.
     count: u64,
+    /// At so many of them, [`OBJECT`] bytes are like that.
+    objects: u64,
 }
 
 impl Plain {
     /// For these offsets into the region.
     pub(super) const fn new(from: u64, end: u64) -> Self {
-        Self { first: BASE + from, count: (end + 1).saturating_sub(from + WORD) }
+        let (first, end) = (BASE + from, end + 1);
+        Self { first, count: end.saturating_sub(from + WORD), objects: end.saturating_sub(from + OBJECT) }
     }
 
     /// Returns whether these bytes are certainly plain. Only accesses of at most a word can be.
     #[inline(always)]
     pub(super) const fn holds(self, at: Ea, len: u64) -> bool {
         len <= WORD && at.0.wrapping_sub(self.first) < self.count
+    }
+
+    /// Like `holds` for an access of at most [`OBJECT`] bytes.
+    #[inline(always)]
+    pub(super) const fn holds_object(self, at: Ea, len: u64) -> bool {
+        len <= OBJECT && at.0.wrapping_sub(self.first) < self.objects
     }
 
     /// Like `holds` for an access of any length, whose first and last words must be plain.
@@ -59,6 +71,26 @@ mod tests {
         check(4096, 4104, 4096, 8, true);
         check(8192, 4096, 4096, 1, false);
         check(4096, 8192, u64::MAX, 1, false);
+    }
+
+    #[test]
+    fn an_object_is_plain_where_all_that_it_may_be_is() {
+        let check = |end: u64, off: u64, len: u64, expected: bool| {
+            let plain = Plain::new(4096, end);
+            assert_eq!(
+                plain.holds_object(Ea(BASE.wrapping_add(off)), len),
+                expected,
+                "{len} at {off} of {end}"
+            );
+        };
+        check(8192, 4096, OBJECT, true);
+        check(8192, 8192 - OBJECT, OBJECT, true);
+        check(8192, 8192 - OBJECT, 1, true);
+        check(8192, 8193 - OBJECT, 1, false);
+        check(8192, 4095, 1, false);
+        check(8192, 4096, OBJECT + 1, false);
+        check(4095 + OBJECT, 4096, 1, false);
+        check(4096, u64::MAX, 1, false);
     }
 
     #[test]
