@@ -555,8 +555,9 @@ impl Class {
     /// needs.
     pub const CORE: Self = Self(1 | 2048);
     /// Like [`Class::CORE`], but a task's placement and its wakeup may be one event, and so may its move to a CPU and its
-    /// insert into the queue there; and short waits for locks are only summed. A sink that also wants [`Class::DECISIONS`] and [`Class::PLACES`] may ask for that; it
-    /// gets it unless another sink wants the core events apart.
+    /// insert into the queue there; and short waits for locks are only summed. A sink that also wants
+    /// [`Class::DECISIONS`] and [`Class::PLACES`] may ask for that; it gets it unless another sink wants the core events
+    /// apart.
     pub const BRIEF: Self = Self(1);
     /// Placed, kick.
     pub const DECISIONS: Self = Self(2);

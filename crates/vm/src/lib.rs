@@ -20,6 +20,7 @@
 //!
 //! - `context`: what a running callback shares with the engine
 //! - `calls`: calls to the host, to the engine's helpers, and faults
+//! - `enter`: how a fiber is entered and left on behalf of a host
 //! - `fiber`: stacks that callbacks run on, so that they can be suspended
 //! - `stacks`: where BPF stacks and `struct_ops` contexts are placed
 //! - `drain`: `bpf_user_ringbuf_drain`
@@ -39,6 +40,7 @@ mod context;
 mod drain;
 #[cfg(target_arch = "x86_64")]
 mod emit;
+mod enter;
 mod error;
 mod fiber;
 mod interp;

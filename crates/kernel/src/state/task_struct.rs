@@ -5,7 +5,7 @@ use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ent;
 
 /// One `task_struct`. Fields are named by their offsets ([`crate::state::layout::task`]), which are constants wherever
-/// this is used: so that it is in the world is looked at once, not for each field.
+/// this is used, so one check covers all of them: whether the structure is in the world.
 pub(crate) struct TaskStruct<'a> {
     bytes: &'a mut [u8; field::SIZE as usize],
 }

@@ -1,0 +1,137 @@
+//! Enters and leaves fibers on behalf of a host: what a fiber needs from the host is set before, and what the host is owed
+//! is taken back after.
+#![allow(unsafe_code)]
+
+use crate::calls;
+use crate::context::{Context, HostCall};
+use crate::fiber::{self, Fiber, Left, Signal};
+use crate::known::HOST_SERVES;
+use crate::memory::VmWorld;
+use keel_abi::bpf::{Frequent, Host, Progress};
+use std::ptr;
+
+/// Goes on with the callback of this context, which is that of a fiber among these. If it waits for the value of a call, the
+/// call is made before the fiber is entered.
+///
+/// # Safety
+/// It is suspended, and nobody uses a reference to its context.
+#[inline(always)]
+pub(crate) unsafe fn go_on<H: Host<VmWorld>>(
+    context: *mut Context,
+    host: &mut H,
+    world: &mut VmWorld,
+    fibers: &mut [Fiber],
+) -> Left {
+    // SAFETY: as above.
+    unsafe {
+        let mut value = 0;
+        if (*context).makes_call {
+            match calls::ask_again(context, host, world) {
+                Some(answer) => value = answer,
+                None => return Left { value: 0, signal: not_answered(context) },
+            }
+        }
+        enter(context, host, world, || fiber::resume(context, value, fibers))
+    }
+}
+
+/// What happens to a suspended callback whose call has no value yet.
+///
+/// # Safety
+/// As for [`go_on`].
+#[cold]
+#[inline(never)]
+unsafe fn not_answered(context: *mut Context) -> Signal {
+    // SAFETY: as above.
+    let context = unsafe { &mut *context };
+    match context.refused.take() {
+        Some(kind) => {
+            context.refuse(*kind);
+            Signal::Failed
+        }
+        None => Signal::Suspended,
+    }
+}
+
+/// Enters the fiber of this context on behalf of `host`, by `way`, and returns how it was left.
+///
+/// # Safety
+/// The fiber's code isn't running before and after `way`, and nobody uses a reference to its context.
+#[inline(always)]
+pub(crate) unsafe fn enter<H: Host<VmWorld>>(
+    context: *mut Context,
+    host: &mut H,
+    world: &mut VmWorld,
+    way: impl FnOnce() -> Left,
+) -> Left {
+    // SAFETY: as above.
+    unsafe {
+        connect(context, host, world);
+        let left = way();
+        disconnect(context, host);
+        left
+    }
+}
+
+/// Sets what a fiber needs to call `host`, before it is entered.
+///
+/// # Safety
+/// The fiber's code isn't running, and nobody uses a reference to its context.
+#[inline(always)]
+pub(crate) unsafe fn connect<H: Host<VmWorld>>(context: *mut Context, host: &mut H, world: &mut VmWorld) {
+    // SAFETY: as above.
+    unsafe {
+        (*context).world = ptr::from_mut(world);
+        (*context).host = ptr::from_mut(host).cast();
+        let host_call: HostCall = calls::host_call::<H>;
+        if (*context).host_call.map(|known| known as usize) != Some(host_call as usize) {
+            set_calls::<H>(context);
+        }
+        if (*context).serves {
+            (*context).carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);
+        }
+    }
+}
+
+/// Sets what calls the host: the first time, or for a host of another type.
+///
+/// # Safety
+/// As for [`connect`].
+#[cold]
+#[inline(never)]
+unsafe fn set_calls<H: Host<VmWorld>>(context: *mut Context) {
+    // SAFETY: as above.
+    unsafe {
+        (*context).host_call = Some(calls::host_call::<H>);
+        (*context).frequent_calls = Frequent::ALL.map(|which| Some(calls::frequent::<H>(which)));
+        (*context).host_turn = Some(calls::host_turn::<H>);
+        (*context).host_clock = Some(calls::host_clock::<H>);
+        (*context).host_meter = Some(calls::host_meter::<H>);
+        (*context).host_clocks = Some(calls::host_clocks::<H>);
+    }
+}
+
+/// Takes back what the host is owed, after the fiber was left.
+///
+/// # Safety
+/// As for [`connect`].
+#[inline(always)]
+pub(crate) unsafe fn disconnect<H: Host<VmWorld>>(context: *const Context, host: &mut H) {
+    // SAFETY: as above.
+    unsafe {
+        if (*context).serves && (*context).carry_ps != HOST_SERVES {
+            host.give_spent_ps((*context).carry_ps);
+        }
+    }
+}
+
+/// What the job comes to that the fiber of this context has done.
+///
+/// # Safety
+/// The fiber's code isn't running, and nobody has an exclusive reference to its context.
+#[inline(always)]
+pub(crate) unsafe fn done(context: *const Context, value: u64) -> Progress {
+    // SAFETY: as above.
+    let usage = unsafe { (*context).usage() };
+    Progress::Done { value, usage }
+}
