@@ -215,8 +215,8 @@ pub trait World: 'static {
     fn map_info(&self, map: MapId) -> MapInfo;
     /// Returns the value's address. In a per-CPU map this is the value of `cpu`.
     fn map_lookup(&mut self, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea>;
-    /// Like `map_lookup` for the map that a map pointer refers to, where that takes no search; the address is null if there
-    /// is no value. Otherwise returns `None`. Must not panic.
+    /// Like `map_lookup` for the map that a map pointer refers to, where that takes no search; the address is null if
+    /// there is no value. Otherwise returns `None`. Must not panic.
     #[inline(always)]
     fn map_lookup_at_once(&self, _handle: Ea, _key: Ea, _cpu: CpuId) -> Option<Ea> {
         None

@@ -110,8 +110,8 @@ pub(crate) struct Waste<O = ()> {
     tally: Tally,
 }
 
-/// Shows an event to both, with what [`Conduct::slots`] found for it: usually `conduct`, which tracks for both what tasks do and how they came to their places,
-/// comes last. But a task has to be awake before it can wait for a core.
+/// Shows an event to both, with what [`Conduct::slots`] found for it: usually `conduct`, which tracks for both what
+/// tasks do and how they came to their places, comes last. But a task has to be awake before it can wait for a core.
 #[inline(always)]
 pub(crate) fn follow<O: Observer>(
     waste: &mut Waste<O>,

@@ -136,8 +136,8 @@ pub enum What {
         /// It is inserted into that CPU's local DSQ at once, which is no event of its own then.
         inserted: bool,
     },
-    /// [`What::Migrate`] and [`What::Queued`] in one, for a task that comes into its new CPU's local DSQ and for those who
-    /// want moves in brief ([`Class::BRIEF`]).
+    /// [`What::Migrate`] and [`What::Queued`] in one, for a task that comes into its new CPU's local DSQ and for those
+    /// who want moves in brief ([`Class::BRIEF`]).
     Pulled {
         /// The task.
         task: TaskId,
@@ -561,8 +561,9 @@ impl Class {
     pub const BRIEF: Self = Self(1);
     /// Placed, kick.
     pub const DECISIONS: Self = Self(2);
-    /// Where tasks wait: queued, held, and unqueued. A simulated run leaves out unqueued events of tasks that do not run,
-    /// unless [`Class::QUEUES`] is wanted: they wait where they were until the next of these events, a wakeup or a switch.
+    /// Where tasks wait: queued, held, and unqueued. A simulated run leaves out unqueued events of tasks that do not
+    /// run, unless [`Class::QUEUES`] is wanted: they wait where they were until the next of these events, a wakeup or a
+    /// switch.
     pub const PLACES: Self = Self(4);
     /// Every queued, unqueued and held.
     pub const QUEUES: Self = Self(4 | 512);

@@ -21,7 +21,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The native code for a machine with these lines, with the price that [`Code::native`] wants; none for the interpreter.
+    /// The native code for a machine with these lines, with the price that [`Code::native`] wants; none for the
+    /// interpreter.
     pub(crate) fn tables(
         self,
         code: &Code,

@@ -1,5 +1,5 @@
-//! Enters and leaves fibers on behalf of a host: what a fiber needs from the host is set before, and what the host is owed
-//! is taken back after.
+//! Enters and leaves fibers on behalf of a host: what a fiber needs from the host is set before, and what the host is
+//! owed is taken back after.
 #![allow(unsafe_code)]
 
 use crate::calls;
@@ -10,8 +10,8 @@ use crate::memory::VmWorld;
 use keel_abi::bpf::{Frequent, Host, Progress};
 use std::ptr;
 
-/// Goes on with the callback of this context, which is that of a fiber among these. If it waits for the value of a call, the
-/// call is made before the fiber is entered.
+/// Goes on with the callback of this context, which is that of a fiber among these. If it waits for the value of a
+/// call, the call is made before the fiber is entered.
 ///
 /// # Safety
 /// It is suspended, and nobody uses a reference to its context.

@@ -3,8 +3,8 @@
 //!
 //! A call is charged exactly as the host would charge it, to the picosecond. The host keeps costs of less than a
 //! nanosecond that are not on the CPU's clock yet, and charges them with the first call that it handles. So it passes
-//! them to the engine whenever code is entered, and the engine returns them, from [`carry_ps`](crate::context::Context::carry_ps), whenever the
-//! host is called or the code is left.
+//! them to the engine whenever code is entered, and the engine returns them, from
+//! [`carry_ps`](crate::context::Context::carry_ps), whenever the host is called or the code is left.
 
 /// Instead of costs to be charged: the host handles all calls.
 pub(crate) const HOST_SERVES: u64 = u64::MAX;

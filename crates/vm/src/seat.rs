@@ -41,8 +41,8 @@ pub(crate) struct Seat {
     pub(crate) suspended: Vec<*mut Context>,
 }
 
-// SAFETY: the contexts belong to fibers of the same Vm. The prices and the slots belong to the region, which lives as long as the Vm. Nobody changes the prices, and
-// only the owner of the Vm uses the slots.
+// SAFETY: the contexts belong to fibers of the same Vm. The prices and the slots belong to the region, which lives as
+// long as the Vm. Nobody changes the prices, and only the owner of the Vm uses the slots.
 unsafe impl Send for Seat {}
 
 impl Seat {

@@ -1,8 +1,8 @@
-//! Calls of the functions that programs call most often ([`Frequent`]), where they are usual: what `call` does, with what is
-//! known of the function and of the callback.
+//! Calls of the functions that programs call most often ([`Frequent`]), where they are usual: what `call` does, with
+//! what is known of the function and of the callback.
 //!
-//! Any program may call the simple ones. They call hardly anything that isn't inlined, so an engine's entry for one of them
-//! has no frame of its own. Until a call is known to be usual, it has only set the CPU's clock.
+//! Any program may call the simple ones. They call hardly anything that isn't inlined, so an engine's entry for one of
+//! them has no frame of its own. Until a call is known to be usual, it has only set the CPU's clock.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;

@@ -50,8 +50,8 @@ impl<E: Engine> Sim<E> {
         Begun::Over
     }
 
-    /// The scheduler has the callback. As many arguments as nearly all callbacks have, so that nothing asks how many. They come in registers, so this
-    /// looks up the rest itself.
+    /// The scheduler has the callback. As many arguments as nearly all callbacks have, so that nothing asks how many.
+    /// They come in registers, so this looks up the rest itself.
     #[inline(never)]
     fn enter(&mut self, op: Op, subject: TaskId, a: u64, b: u64, d: u64) -> Begun {
         let entry = self.k.scx.entries.of(op);

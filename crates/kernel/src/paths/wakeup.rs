@@ -116,8 +116,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::WakeSelected`]: checks that the scheduler chose a valid CPU that the task may use, after BPF can see what it
-    /// answered. If it may not, the kernel chooses itself.
+    /// [`Frame::WakeSelected`]: checks that the scheduler chose a valid CPU that the task may use, after BPF can see
+    /// what it answered. If it may not, the kernel chooses itself.
     #[inline(always)]
     fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let Some(chosen) = self.selected(c, task, flags, waker) else { return };

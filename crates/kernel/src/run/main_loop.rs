@@ -409,8 +409,8 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend(frame);
     }
 
-    /// Fulfils the CPU's duty, or takes its next step. Returns whether it leaves the kernel: it has none of either, or its
-    /// task only works then.
+    /// Fulfils the CPU's duty, or takes its next step. Returns whether it leaves the kernel: it has none of either, or
+    /// its task only works then.
     #[inline(always)]
     fn advance(&mut self, duty: Option<Duty>) -> bool {
         let c = self.k.cpus.this_id();

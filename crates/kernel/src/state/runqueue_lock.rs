@@ -203,8 +203,8 @@ impl Kernel {
         }
     }
 
-    /// Returns whether `c` itself has the lock of `rq`. If not, waits for it. If the holder is suspended, its release time
-    /// is not known: then the wait lasts until the moment that the holder has reached, the shortest it can be.
+    /// Returns whether `c` itself has the lock of `rq`. If not, waits for it. If the holder is suspended, its release
+    /// time is not known: then the wait lasts until the moment that the holder has reached, the shortest it can be.
     fn has_or_awaits_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
         let lock = &self.cpus[rq].lock;
         let free_at = match lock.holder {

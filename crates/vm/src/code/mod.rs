@@ -113,8 +113,8 @@ pub struct Code {
     native: PerLines<Native>,
     #[cfg(target_arch = "x86_64")]
     emitted: [PerLines<Emitted>; 3],
-    /// What a loop's next number costs the first simulation that knows it. Most have the same price, so its code has that as
-    /// a constant.
+    /// What a loop's next number costs the first simulation that knows it. Most have the same price, so its code has
+    /// that as a constant.
     #[cfg(target_arch = "x86_64")]
     usual_num_next_ps: OnceLock<u64>,
 }
@@ -237,8 +237,8 @@ impl Code {
             && self.data_bytes.starts_with(&other.data_bytes)
     }
 
-    /// Returns whether an object has as much global data as the one that this was compiled from, and its tasks' structures
-    /// in the same map.
+    /// Returns whether an object has as much global data as the one that this was compiled from, and its tasks'
+    /// structures in the same map.
     pub(crate) fn fits(&self, object: &Object) -> bool {
         let is_there = |(bytes, map): (&Option<u64>, &MapDef)| *bytes <= data_bytes(map);
         self.tasks == tasks_map(object) && self.data_bytes.iter().zip(&object.maps).all(is_there)

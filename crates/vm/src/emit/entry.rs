@@ -1,5 +1,5 @@
-//! The entries from Rust: [`NativeFn`](crate::context::NativeFn)'s, which moves its arguments to the registers of BPF, and
-//! that of a callback.
+//! The entries from Rust: [`NativeFn`](crate::context::NativeFn)'s, which moves its arguments to the registers of BPF,
+//! and that of a callback.
 
 use super::asm::{Asm, Label};
 use super::live::{self, Set};
@@ -9,8 +9,8 @@ use iced_x86::{Code, Register};
 use std::mem::offset_of;
 use std::ops::RangeInclusive;
 
-/// The registers that functions that only begin as callbacks don't keep: R6 to R9. An even number, as the stack's alignment
-/// needs.
+/// The registers that functions that only begin as callbacks don't keep: R6 to R9. An even number, as the stack's
+/// alignment needs.
 const UNKEPT: RangeInclusive<u8> = 6..=9;
 
 /// Emits the entry of a function, and returns where it is.

@@ -3,7 +3,8 @@
 //! comes behind it is only executed if it was in bounds ([`super::exits`]).
 //!
 //! Where control-flow paths meet, such as at the head of a loop, only the lines remain that can't be evicted and are
-//! held on every path ([`at_targets`]). Some of them are held because the ways into a loop look at them ([`super::early`]).
+//! held on every path ([`at_targets`]). Some of them are held because the ways into a loop look at them
+//! ([`super::early`]).
 
 use super::count::is_forward_jump;
 use super::early::{self, Looks, Use};
@@ -95,8 +96,8 @@ impl Known {
         self.lines.iter().any(|&(held, writable)| held == line && (writable || !write))
     }
 
-    /// Returns whether the line is that of one of two others that are held: of a place before it and one behind it that are
-    /// at most a line of `bytes` bytes apart.
+    /// Returns whether the line is that of one of two others that are held: of a place before it and one behind it that
+    /// are at most a line of `bytes` bytes apart.
     fn surrounds(&self, line: Line, write: bool, bytes: u64) -> bool {
         let Line::Of { root, at } = line else { return false };
         let places = || {

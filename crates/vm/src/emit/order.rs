@@ -98,8 +98,8 @@ impl Order {
         self.follows[jump]
     }
 
-    /// Returns whether a branch backwards leads aside first, to code that counts and looks at the fuel, so that the way past
-    /// it need not.
+    /// Returns whether a branch backwards leads aside first, to code that counts and looks at the fuel, so that the way
+    /// past it need not.
     pub(super) fn is_aside(&self, branch: usize) -> bool {
         self.aside[branch]
     }

@@ -110,9 +110,9 @@ impl Value {
         (-(FRAME_BYTES as i64)..=-(bytes as i64)).contains(&first)
     }
 
-    /// Returns whether it is certainly the address of `bytes` bytes of the callback's stack, given that this is no farther
-    /// from the frame's end than a frame is long: below that is the function's own frame, and above it its caller's, or
-    /// the context of the callback.
+    /// Returns whether it is certainly the address of `bytes` bytes of the callback's stack, given that this is no
+    /// farther from the frame's end than a frame is long: below that is the function's own frame, and above it its
+    /// caller's, or the context of the callback.
     pub(super) fn is_in_stack(self, off: i32, bytes: u64) -> bool {
         const { assert!(FRAME_BYTES <= ARGS_BYTES) };
         const FRAME: i64 = FRAME_BYTES as i64;

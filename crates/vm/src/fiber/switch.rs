@@ -1,7 +1,8 @@
 //! The switch between a fiber and the code that enters it, for x86-64's System V calling convention.
 //!
-//! A fiber that is left has the registers that a C function must preserve on its stack. The code that enters a fiber knows
-//! that this changes registers, and keeps nothing there. No code here changes floating-point rounding modes. A discarded fiber leaves its frames where they are: they own nothing.
+//! A fiber that is left has the registers that a C function must preserve on its stack. The code that enters a fiber
+//! knows that this changes registers, and keeps nothing there. No code here changes floating-point rounding modes. A
+//! discarded fiber leaves its frames where they are: they own nothing.
 //!
 //! A panic never crosses a switch, since the trampolines catch it ([`crate::calls`]). So the switch has no unwind
 //! tables.
@@ -99,8 +100,8 @@ macro_rules! give_back_outside {
 }
 
 /// Calls something that enters a fiber, with the context in rdi, and what else it takes in rsi. When it returns, all
-/// registers may have changed, except for those of [`keep_outside`]: so each of the others is saved once, by the caller's own
-/// code and only if that uses it.
+/// registers may have changed, except for those of [`keep_outside`]: so each of the others is saved once, by the
+/// caller's own code and only if that uses it.
 macro_rules! enter {
     ($way:path, $context:expr, $second:expr) => {{
         let (value, signal): (u64, u32);

@@ -3,8 +3,8 @@
 //! The kernel's charges and the waits for lines only ever grow within a callback. So what an instruction has cost is what
 //! they have grown by since the last look, and nothing is counted twice or lost.
 //!
-//! A callback counts when it is over, as the kernel counts it: what it does until then is in a [`Journal`]. One that a run's
-//! end cuts short counts for nothing.
+//! A callback counts when it is over, as the kernel counts it: what it does until then is in a [`Journal`]. One that a
+//! run's end cuts short counts for nothing.
 #![allow(unsafe_code)]
 
 use super::Profile;

@@ -435,9 +435,9 @@ impl F {
         )
     }
 
-    /// Returns whether other CPUs can observe when a call of it is served. A call that concerns only the caller's own CPU,
-    /// its own task or nothing at all is served at the moment that the callback has reached. An insert concerns only the
-    /// caller except in `ops.dispatch`, which may name any task.
+    /// Returns whether other CPUs can observe when a call of it is served. A call that concerns only the caller's own
+    /// CPU, its own task or nothing at all is served at the moment that the callback has reached. An insert concerns
+    /// only the caller except in `ops.dispatch`, which may name any task.
     #[inline(always)]
     pub(crate) fn is_boundary(self, op: Op) -> bool {
         if op == Op::Dispatch

@@ -156,7 +156,8 @@ impl EventQueue {
     }
 
     /// Returns whether a step of `cpu` at `at` comes before everything that is due. Nothing happens beyond the horizon.
-    /// The order is that of [`EventQueue::pop`], so a CPU that continues does the same as if it had been queued and taken.
+    /// The order is that of [`EventQueue::pop`], so a CPU that continues does the same as if it had been queued and
+    /// taken.
     #[inline]
     pub fn comes_first(&self, cpu: CpuId, at: Instant) -> bool {
         at < self.next_at || at == self.next_at && self.wins_tie(cpu, at)

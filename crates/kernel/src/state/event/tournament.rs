@@ -1,7 +1,7 @@
 //! The earliest of the CPUs' own events, by a tournament among groups of eight.
 //!
-//! A key is the instant above the CPU's number, so keys of CPUs without an event come last. Groups fill a cache line each; a changed key
-//! plays again only in the groups above it, and only as far as a winner changes. A whole group is
+//! A key is the instant above the CPU's number, so keys of CPUs without an event come last. Groups fill a cache line
+//! each; a changed key plays again only in the groups above it, and only as far as a winner changes. A whole group is
 //! looked at only when its winner gets later: one that becomes first is known to win.
 //!
 //! On a machine of several groups, CPUs in the middle of a kernel path are in a list of their own ([`Held`]).

@@ -1,8 +1,9 @@
 //! Timers: a wheel of buckets of 8 us each, which are sorted one by one as time reaches them.
 //!
 //! Compared with a heap of eight-byte keys it was about as fast with 16 timers and a third to twice faster with
-//! thousands. A bucket is an unordered list of nodes; the earliest non-empty one is kept apart, its first timer and a sorted
-//! list of the rest, so that the next timer is always ready. Timers due more than 268 ms after the last one taken wait in a plain heap.
+//! thousands. A bucket is an unordered list of nodes; the earliest non-empty one is kept apart, its first timer and a
+//! sorted list of the rest, so that the next timer is always ready. Timers due more than 268 ms after the last one
+//! taken wait in a plain heap.
 
 use keel_abi::Instant;
 use std::cmp::Reverse;
