@@ -14,7 +14,8 @@ use keel_abi::bpf::{CallSite, Ea, Frequent, FuncId, NoValue, World};
 use keel_abi::lines::whole_ns;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
-type AtOnce = Result<u64, NoValue>;
+/// The value of a call, or why there is none yet.
+type Answer = Result<u64, NoValue>;
 
 impl Kernel {
     #[inline(always)]
@@ -23,7 +24,7 @@ impl Kernel {
         site: CallSite<'_, W>,
         which: Frequent,
         a: &[u64; 5],
-    ) -> AtOnce {
+    ) -> Answer {
         match which {
             Frequent::MapLookup => self.look_up_at_once(site, [Ea(a[0]), Ea(a[1])]),
             Frequent::SpinLock => self.spin_lock_at_once(site, Ea(a[0])),
@@ -34,7 +35,7 @@ impl Kernel {
 
     /// A call of a function that is not simple: only who serves it is known.
     #[inline(always)]
-    fn serve_known<W: World>(&mut self, site: CallSite<'_, W>, which: Frequent, a: &[u64; 5]) -> AtOnce {
+    fn serve_known<W: World>(&mut self, site: CallSite<'_, W>, which: Frequent, a: &[u64; 5]) -> Answer {
         let f = function(which);
         self.serve_at_once(
             site,
@@ -67,7 +68,7 @@ impl Kernel {
     }
 
     #[inline(always)]
-    fn look_up_at_once<W: World>(&mut self, site: CallSite<'_, W>, [map, key]: [Ea; 2]) -> AtOnce {
+    fn look_up_at_once<W: World>(&mut self, site: CallSite<'_, W>, [map, key]: [Ea; 2]) -> Answer {
         let at = self.callback_comes_to(site.usage);
         let callback = &self.cpus.this_cpu.callback;
         let is_locked = holds_spin(callback);
@@ -84,7 +85,7 @@ impl Kernel {
     }
 
     #[inline(always)]
-    fn spin_lock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea) -> AtOnce {
+    fn spin_lock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea) -> Answer {
         let asked = self.callback_comes_to(site.usage);
         let price_ps = self.price_at_once(F::SpinLock)?;
         self.comes_first_at_once(asked)?;
@@ -108,7 +109,7 @@ impl Kernel {
     }
 
     #[inline(always)]
-    fn spin_unlock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea) -> AtOnce {
+    fn spin_unlock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea) -> Answer {
         let at = self.callback_comes_to(site.usage);
         let price_ps = self.price_at_once(F::SpinUnlock)?;
         let cpu = &mut *self.cpus.this_cpu;
@@ -126,7 +127,7 @@ impl Kernel {
 
     /// The price of a function, if its answer is not to wait for anything.
     #[inline(always)]
-    fn price_at_once(&self, f: F) -> AtOnce {
+    fn price_at_once(&self, f: F) -> Answer {
         match self.cpus.this_cpu.pauses.owes_dequeue() {
             false => Ok(self.terms[f as usize].cost_ps()),
             true => Err(NoValue::Rare),
