@@ -261,8 +261,8 @@ impl Vm {
         self.bad_accesses + self.fibers.iter_mut().map(|f| f.context().bad_accesses).sum::<u64>()
     }
 
-    /// Which ways the conditional jumps of the code have gone, if the config asked for that: for each operation a byte
-    /// that is not 0 once its jump was not taken, and one for once it was.
+    /// The directions that the code's conditional jumps have taken, if the config asked for that. Each operation has two
+    /// bytes: the first is not 0 if its jump was not taken at least once, the second if it was taken.
     pub fn branches(&self) -> &[u8] {
         &self.branches
     }

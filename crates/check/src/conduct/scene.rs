@@ -505,20 +505,18 @@ impl Scene {
         }
     }
 
+    /// All tasks, and everything around them.
+    #[inline(always)]
+    fn apart(&mut self) -> (&mut Tasks<Task>, Machine<'_>) {
+        let Self { tasks, cpus, online, waiting, weight, by_cpu, sets, .. } = self;
+        (tasks, Machine { cpus, online, waiting, weight, by_cpu: *by_cpu, sets })
+    }
+
     /// The task in `slot`, and everything around it.
     #[inline(always)]
     pub(crate) fn split(&mut self, slot: u32) -> (&mut Task, Machine<'_>) {
-        let &mut Self {
-            ref mut tasks,
-            ref mut cpus,
-            ref online,
-            ref mut waiting,
-            ref mut weight,
-            by_cpu,
-            ref sets,
-            ..
-        } = self;
-        (tasks.at(slot), Machine { cpus, online, waiting, weight, by_cpu, sets })
+        let (tasks, machine) = self.apart();
+        (tasks.at(slot), machine)
     }
 
     /// The first task comes that may not use all CPUs: counts the weights that are on each.
@@ -536,17 +534,8 @@ impl Scene {
     /// As [`Scene::split`]; `None` if the number is no slot.
     #[inline(always)]
     pub(crate) fn find(&mut self, slot: u32) -> Option<(&mut Task, Machine<'_>)> {
-        let &mut Self {
-            ref mut tasks,
-            ref mut cpus,
-            ref online,
-            ref mut waiting,
-            ref mut weight,
-            by_cpu,
-            ref sets,
-            ..
-        } = self;
-        Some((tasks.row(slot)?, Machine { cpus, online, waiting, weight, by_cpu, sets }))
+        let (tasks, machine) = self.apart();
+        Some((tasks.row(slot)?, machine))
     }
 
     /// The task that runs on `cpu`; [`TaskId::IDLE`] if none does.

@@ -61,7 +61,8 @@ impl Kernel {
             Frequent::TaskSetVtime => self.write_task(w, Ea(a[0]), a[1], field::SCX_DSQ_VTIME),
             Frequent::TaskCpu => self.task_cpu(a[0]),
             Frequent::TaskFromPid => self.task_from_pid(a[0] as i32).0.into(),
-            Frequent::TaskRelease => self.task_release(a[0]),
+            // References to tasks are not counted.
+            Frequent::TaskRelease => 0.into(),
             Frequent::KickCpu => self.kick_cpu(c, a[0], a[1]).into(),
             Frequent::MapLookup | Frequent::SpinLock | Frequent::SpinUnlock => 0.into(),
         }

@@ -35,12 +35,6 @@ impl Kernel {
         }
     }
 
-    /// `bpf_task_release()`: whoever holds a reference to a task has it, so there is nothing to release.
-    #[inline(always)]
-    pub(super) fn task_release(&self, _at: u64) -> Served {
-        0.into()
-    }
-
     pub(super) fn serve_task(&self, f: F, a: &[u64; 5]) -> Served {
         if f == F::TaskFromPid {
             return self.task_from_pid(a[0] as i32).0.into();

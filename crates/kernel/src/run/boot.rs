@@ -1,12 +1,13 @@
 //! Boots: creates a kernel at time zero from a machine, a workload and a scheduler's callbacks.
 
 use crate::rules::emit_groups::has_groups_or_policies;
+use crate::state::bpf::functions::{AllTerms, F, Terms};
 use crate::state::bpf::iter::Cursors;
 use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::spin::SpinLocks;
 use crate::state::bpf::timer::Timers;
 use crate::state::cgroup::Cgroups;
-use crate::state::cost::{Bus, KernelLines, Turns};
+use crate::state::cost::{Bus, KernelLines, Turns, kfunc};
 use crate::state::cpus::Cpus;
 use crate::state::domains::Domains;
 use crate::state::event::EventQueue;
@@ -194,10 +195,9 @@ fn siblings(topology: &Topology) -> Vec<CpuSet> {
 }
 
 /// Returns the terms of each helper and kfunc on a machine.
-fn terms(insn_ps: u64, cpus: u32) -> crate::state::bpf::functions::AllTerms {
+fn terms(insn_ps: u64, cpus: u32) -> AllTerms {
     let words = u64::from(cpus.div_ceil(64));
-    let price =
-        |f: crate::state::bpf::functions::F| crate::state::cost::kfunc::price(f.name()).over(words) * insn_ps;
-    let of = |f| crate::state::bpf::functions::Terms::new(f, price(f));
-    Box::new(std::array::from_fn(|i| of(crate::state::bpf::functions::F::all()[i])))
+    let price = |f: F| kfunc::price(f.name()).over(words) * insn_ps;
+    let of = |f| Terms::new(f, price(f));
+    Box::new(std::array::from_fn(|i| of(F::all()[i])))
 }

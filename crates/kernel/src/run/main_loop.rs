@@ -266,8 +266,8 @@ impl<E: Engine> Sim<E> {
 
     /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. It enters the kernel for a
     /// timer that wakes `sleeper`, unless that is the idle task: then it has to look. Then the CPU that is due next goes
-    /// on at once, if the loop has nothing to do before that. Which CPU that is, is not kept here: whoever needs its
-    /// number asks for it.
+    /// on at once, if the loop has nothing to do before that. Nothing here keeps that CPU's number: code
+    /// that needs it asks for it.
     #[inline(always)]
     fn run_cpu(&mut self, c: CpuId, mut at: Instant, sleeper: TaskId) {
         self.k.cpus.run(c);

@@ -53,7 +53,7 @@ impl Cpus {
         let all = self.all.as_mut_slice();
         let (last, next) = (self.running.index(), cpu.index());
         if last >= all.len() || next >= all.len() {
-            return no_such_cpu(cpu);
+            no_such_cpu(cpu);
         }
         // The last CPU goes where the stand-in was, and the stand-in where the next one comes from.
         swap(&mut self.this_cpu, &mut all[last]);
@@ -88,7 +88,7 @@ impl Cpus {
 
 #[cold]
 #[inline(never)]
-fn no_such_cpu(cpu: CpuId) {
+fn no_such_cpu(cpu: CpuId) -> ! {
     panic!("there is no {cpu:?}");
 }
 

@@ -7,11 +7,6 @@ use super::registers::{CONTEXT, DELTA, FRAME, at, at_sum, field, half, whole};
 use crate::context::{Context, LOOPS_BETWEEN_TURNS, MAX_LOOPS};
 use iced_x86::{Code, Register};
 use std::mem::offset_of;
-use std::ops::RangeInclusive;
-
-/// The registers that functions that only begin as callbacks don't keep: R6 to R9. An even number, as the stack's
-/// alignment needs.
-const UNKEPT: RangeInclusive<u8> = 6..=9;
 
 /// Emits the entry of a function, and returns where it is.
 pub(super) fn emit(asm: &mut Asm, function: Label, is_callback: bool) -> Label {
@@ -20,7 +15,8 @@ pub(super) fn emit(asm: &mut Asm, function: Label, is_callback: bool) -> Label {
     asm.bind(entry);
     asm.reg(Code::Push_r64, FRAME);
     asm.reg(Code::Push_r64, DELTA);
-    let saved = if is_callback { UNKEPT } else { RangeInclusive::new(1, 0) };
+    // What begins as a callback doesn't keep R6 to R9. They are an even number, as the stack's alignment needs.
+    let saved = 6..if is_callback { 10 } else { 6 };
     saved.clone().for_each(|reg| asm.reg(Code::Push_r64, whole(reg)));
     asm.reg_imm(Code::Sub_rm64_imm8, RSP, 8);
     asm.reg_mem(Code::Mov_r64_rm64, DELTA, field(offset_of!(Context, delta)));

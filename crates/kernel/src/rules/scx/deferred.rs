@@ -118,8 +118,7 @@ impl Kernel {
         self.tell(Class::BRIEF, c, What::Migrate { task, from, to });
     }
 
-    /// Like `move_task` for a task of runqueue `from` that comes to `c`, which was the last to write it. The caller emits
-    /// that.
+    /// Like `move_task` for a task of runqueue `from` that comes to `c`, which was the last to write it.
     #[inline(always)]
     pub(crate) fn move_here<W: World>(&mut self, world: &mut W, c: CpuId, (task, from): (TaskId, CpuId)) {
         let t = &mut self.tasks[task];
@@ -131,5 +130,6 @@ impl Kernel {
         me.nr_running += 1;
         let task_ps = self.lines.rewrite_task_ps(task, &me.holder);
         self.hold_rq(c, from, self.machine.costs.migration_ns * 1000 + task_ps);
+        self.tell(Class::BRIEF, c, What::Migrate { task, from, to: c });
     }
 }

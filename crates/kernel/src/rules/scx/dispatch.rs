@@ -8,7 +8,6 @@ use crate::state::task::{OpsState, Task};
 use keel_abi::bpf::World;
 use keel_abi::scx::enq;
 use keel_abi::{CpuId, TaskId};
-use keel_trace::{Class, What};
 
 impl Kernel {
     /// Moves a task from the node's global queue to `c`'s local one.
@@ -105,18 +104,11 @@ impl Kernel {
     /// queue.
     #[inline(always)]
     fn pull<W: World>(&mut self, world: &mut W, c: CpuId, (task, from): (TaskId, CpuId), enq_flags: u64) {
-        let is_simple = self.this_cpu().in_balance && self.is_simple_insert(enq_flags);
-        let mut pulled = None;
         if from != c {
             self.move_here(world, c, (task, from));
-            if is_simple && self.out.is_brief() {
-                pulled = Some(What::Pulled { task, from, to: c });
-            } else {
-                self.tell(Class::BRIEF, c, What::Migrate { task, from, to: c });
-            }
         }
-        if is_simple {
-            self.insert_here(c, task, pulled);
+        if self.this_cpu().in_balance && self.is_simple_insert(enq_flags) {
+            self.insert_here(c, task);
         } else {
             self.insert_local(world, c, c, task, enq_flags);
         }

@@ -27,8 +27,7 @@ impl Kernel {
             return self.insert(world, c, self.queues.local(rq), task, enq_flags);
         }
         let task_ps = self.lines.write_task_ps(task, self.cpus.holder());
-        let queued = self.link_local(c, rq, (task, task_ps), is_at_head(enq_flags));
-        self.out.tell_inserted(self.now, c, (task, rq), queued);
+        self.link_local(c, rq, (task, task_ps), is_at_head(enq_flags));
         self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
@@ -40,22 +39,18 @@ impl Kernel {
     }
 
     /// Like [`Kernel::insert_local`] for a simple insert by a CPU that picks into its own queue, right after it has taken
-    /// the task out of another one. `pulled` is to be emitted instead of the insert, if any.
+    /// the task out of another one.
     #[inline(always)]
-    pub(crate) fn insert_here(&mut self, c: CpuId, task: TaskId, pulled: Option<What>) {
+    pub(crate) fn insert_here(&mut self, c: CpuId, task: TaskId) {
         let task_ps = self.lines.rewrite_task_ps(task, self.cpus.holder());
-        let queued = self.link_local(c, c, (task, task_ps), false);
+        self.link_local(c, c, (task, task_ps), false);
         let cpu = self.this_cpu();
         cpu.next_class = cpu.next_class.max(SchedClass::Ext);
-        match pulled {
-            Some(pulled) => self.out.tell_wanted(self.now, c, pulled),
-            None => self.tell(Class::PLACES, c, queued),
-        }
     }
 
-    /// Links `task`, whose line has cost `task_ps`, into the local queue of `rq`. Returns what the caller is to emit.
+    /// Links `task`, whose line has cost `task_ps`, into the local queue of `rq`.
     #[inline(always)]
-    fn link_local(&mut self, c: CpuId, rq: CpuId, (task, task_ps): (TaskId, u64), at_head: bool) -> What {
+    fn link_local(&mut self, c: CpuId, rq: CpuId, (task, task_ps): (TaskId, u64), at_head: bool) {
         let queue = self.queues.local(rq);
         self.enters_queue(task, queue, false);
         let mut ps = task_ps + self.lines.write_queue_ps(queue, self.cpus.holder());
@@ -69,7 +64,7 @@ impl Kernel {
         }
         let queued = What::Queued { task, dsq: dsq.id(), len: dsq.len() };
         self.charge_ps(c, ps);
-        queued
+        self.out.tell_inserted(self.now, c, (task, rq), queued);
     }
 
     /// `task` is in `queue` now. If that is not `in_custody` of its scheduler, `task` leaves its custody. Returns the
