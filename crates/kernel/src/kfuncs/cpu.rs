@@ -13,7 +13,6 @@ use keel_abi::{CpuId, TaskId};
 impl Kernel {
     pub(super) fn serve_cpu<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         match f {
-            F::KickCpu => self.kick_cpu(c, a[0], a[1]).into(),
             F::SelectCpuAnd => self.select_and(w, c, a),
             F::SelectCpuAndV1 => self.select_among(w, c, a[0], a[1], a[2], Ea(a[3]), a[4]),
             F::TestAndClearIdle => self.test_and_clear_idle(w, c, a[0]).into(),

@@ -29,13 +29,13 @@ impl Kernel {
             Frequent::MapLookup => self.look_up_at_once(site, [Ea(a[0]), Ea(a[1])]),
             Frequent::SpinLock => self.spin_lock_at_once(site, Ea(a[0])),
             Frequent::SpinUnlock => self.spin_unlock_at_once(site, Ea(a[0])),
-            _ => self.serve_known(site, which, a),
+            _ => self.serve_in_turn(site, which, a),
         }
     }
 
     /// A call of a function that is not simple: only who serves it is known.
     #[inline(always)]
-    fn serve_known<W: World>(&mut self, site: CallSite<'_, W>, which: Frequent, a: &[u64; 5]) -> Answer {
+    fn serve_in_turn<W: World>(&mut self, site: CallSite<'_, W>, which: Frequent, a: &[u64; 5]) -> Answer {
         let f = function(which);
         self.serve_at_once(
             site,
@@ -43,13 +43,23 @@ impl Kernel {
             #[inline(always)]
             |_, op| f.is_boundary(op),
             #[inline(always)]
-            |k, w, c, _| k.serve(w, c, which, a),
+            |k, w, c, _| k.serve_known(w, c, which, a),
         )
     }
 
+    /// Serves any call of the function.
     #[inline(always)]
-    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, which: Frequent, a: &[u64; 5]) -> Served {
+    pub(super) fn serve_known<W: World>(
+        &mut self,
+        w: &mut W,
+        c: CpuId,
+        which: Frequent,
+        a: &[u64; 5],
+    ) -> Served {
         match which {
+            Frequent::MapLookup => self.map_lookup(w, c, a),
+            Frequent::SpinLock => self.spin_lock(w, c, Ea(a[0])),
+            Frequent::SpinUnlock => self.spin_unlock(w, c, Ea(a[0])),
             Frequent::SelectCpuDfl => self.select_dfl(w, c, a),
             Frequent::DsqInsert => {
                 u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])).into()
@@ -64,7 +74,6 @@ impl Kernel {
             // References to tasks are not counted.
             Frequent::TaskRelease => 0.into(),
             Frequent::KickCpu => self.kick_cpu(c, a[0], a[1]).into(),
-            Frequent::MapLookup | Frequent::SpinLock | Frequent::SpinUnlock => 0.into(),
         }
     }
 

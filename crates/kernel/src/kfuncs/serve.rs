@@ -3,8 +3,7 @@
 use crate::kfuncs::{Served, dynptr};
 use crate::state::bpf::functions::F;
 use crate::state::kernel::Kernel;
-use crate::state::layout::task as field;
-use keel_abi::bpf::{Ea, World};
+use keel_abi::bpf::{Ea, Frequent, World};
 use keel_abi::{CpuId, DsqId};
 
 /// Serves a call: takes the caller's CPU, the function and its arguments.
@@ -31,9 +30,16 @@ impl<W: World> Table<W> {
     };
 }
 
+/// What serves one of the frequent functions.
+macro_rules! frequent {
+    ($which:ident) => {
+        |k, w, c, _, a| k.serve_known(w, c, Frequent::$which, a)
+    };
+}
+
 const fn serving<W: World>(f: F) -> Serve<W> {
     match f {
-        F::MapLookup => |k, w, c, _, a| k.map_lookup(w, c, a),
+        F::MapLookup => frequent!(MapLookup),
         F::MapLookupPercpu | F::MapUpdate | F::MapDelete | F::MapPush | F::MapPop | F::MapPeek => {
             |k, w, c, f, a| k.serve_map(w, c, f, a)
         }
@@ -58,8 +64,8 @@ const fn serving<W: World>(f: F) -> Serve<W> {
         F::Prandom => |k, _, _, _, _| k.prandom(),
         F::PidTgid => |k, _, _, _, _| k.pid_tgid(),
         F::CurrentTask | F::CurrentTaskBtf => |k, _, c, _, _| k.current_ea(c).0.into(),
-        F::SpinLock => |k, w, c, _, a| k.spin_lock(w, c, Ea(a[0])),
-        F::SpinUnlock => |k, w, c, _, a| k.spin_unlock(w, c, Ea(a[0])),
+        F::SpinLock => frequent!(SpinLock),
+        F::SpinUnlock => frequent!(SpinUnlock),
         F::ResSpinLock => |k, w, c, _, a| k.res_spin_lock(w, c, Ea(a[0]), None),
         F::ResSpinUnlock => |k, w, c, _, a| k.res_spin_unlock(w, c, Ea(a[0]), false),
         F::ResSpinLockIrq => |k, w, c, _, a| k.res_spin_lock(w, c, Ea(a[0]), Some(Ea(a[1]))),
@@ -94,17 +100,17 @@ const fn serving<W: World>(f: F) -> Serve<W> {
         }
         F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => |_, _, _, _, _| 0.into(),
         F::Now => |k, _, _, _, _| k.shown_clock().as_ns().into(),
-        F::TaskCpu => |k, _, _, _, a| k.task_cpu(a[0]),
-        F::TaskRunning | F::TaskCid | F::TaskFromPid | F::TaskAcquire | F::TaskRelease => {
-            |k, _, _, f, a| k.serve_task(f, a)
-        }
-        F::TaskSetSlice => |k, w, _, _, a| k.write_task(w, Ea(a[0]), a[1], field::SCX_SLICE),
-        F::TaskSetVtime => |k, w, _, _, a| k.write_task(w, Ea(a[0]), a[1], field::SCX_DSQ_VTIME),
+        F::TaskCpu => frequent!(TaskCpu),
+        F::TaskFromPid => frequent!(TaskFromPid),
+        F::TaskRelease => frequent!(TaskRelease),
+        F::TaskRunning | F::TaskCid | F::TaskAcquire => |k, _, _, f, a| k.serve_task(f, a),
+        F::TaskSetSlice => frequent!(TaskSetSlice),
+        F::TaskSetVtime => frequent!(TaskSetVtime),
         F::Events => |k, w, c, _, a| k.events(w, c, Ea(a[0]), a[1]),
         F::TidToTask => |k, _, c, _, a| k.task_from_tid(c, a[0]).0.into(),
-        F::SelectCpuDfl => |k, w, c, _, a| k.select_dfl(w, c, a),
-        F::KickCpu
-        | F::ReenqueueLocal
+        F::SelectCpuDfl => frequent!(SelectCpuDfl),
+        F::KickCpu => frequent!(KickCpu),
+        F::ReenqueueLocal
         | F::ReenqueueLocalV1
         | F::SelectCpuAnd
         | F::SelectCpuAndV1
@@ -143,15 +149,16 @@ const fn serving<W: World>(f: F) -> Serve<W> {
         | F::CidperfSet => |k, w, c, f, a| k.serve_cid(w, c, f, a),
         // No scheduler has a child.
         F::SubDispatch => |_, _, _, _, _| 0.into(),
-        F::DsqInsertV1 | F::DsqInsert => {
+        F::DsqInsert => frequent!(DsqInsert),
+        F::DsqInsertV1 => {
             |k, w, c, _, a| u64::from(k.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])).into()
         }
         F::DsqInsertVtimeV1 => {
             |k, w, c, _, a| u64::from(k.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], Some(a[3]), a[4])).into()
         }
-        F::DsqInsertVtime => |k, w, c, _, a| k.dsq_insert_vtime(w, c, a[0], Ea(a[1])),
-        F::DsqMoveToLocalV1 => |k, w, c, _, a| k.move_to_local(w, c, DsqId(a[0]), 0),
-        F::DsqMoveToLocal => |k, w, c, _, a| k.move_to_local(w, c, DsqId(a[0]), a[1]),
+        F::DsqInsertVtime => frequent!(DsqInsertVtime),
+        F::DsqMoveToLocalV1 => frequent!(DsqMoveToLocalV1),
+        F::DsqMoveToLocal => frequent!(DsqMoveToLocal),
         F::MaskTestCpu => |k, w, c, _, a| k.mask_test_cpu(w, c, a),
         F::MaskSetCpu | F::MaskTestAndSet => |k, w, c, _, a| k.mask_change_cpu(w, c, a, true),
         F::MaskClearCpu | F::MaskTestAndClear => |k, w, c, _, a| k.mask_change_cpu(w, c, a, false),

@@ -36,9 +36,6 @@ impl Kernel {
     }
 
     pub(super) fn serve_task(&self, f: F, a: &[u64; 5]) -> Served {
-        if f == F::TaskFromPid {
-            return self.task_from_pid(a[0] as i32).0.into();
-        }
         let Some(task) = self.task_at(Ea(a[0])) else { return self.serve_idle_task(f, a[0]) };
         match f {
             F::TaskCid => self.cid_or_errno(self.tasks[task].cpu).into(),
