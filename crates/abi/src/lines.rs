@@ -154,7 +154,8 @@ impl Transfers {
         if by.reads(line) { 0 } else { self.share_ps(line, by) }
     }
 
-    /// Like [`Transfers::read_ps`], and counts the access. One that costs nothing needs no count.
+    /// Like [`Transfers::read_ps`], and counts the access. One that costs nothing needs no count. Lines whose accesses
+    /// are counted evict each other nowhere.
     #[inline]
     pub fn read_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
         if by.reads(line) { 0 } else { self.share_counted_ps(line, by, uses) }
@@ -173,7 +174,7 @@ impl Transfers {
 
     #[inline(always)]
     fn share_counted_here_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
-        match self.shared_ps(line, by) {
+        match self.shared_ps::<false>(line, by) {
             Some(price) => uses.count(price),
             None => self.share_rarely_counted_ps(line, by.cpu, uses),
         }
@@ -195,7 +196,7 @@ impl Transfers {
     /// Like [`Transfers::take_ps`], for a read of a line that a CPU doesn't have yet.
     #[inline(never)]
     fn share_ps(&self, line: &mut Line, by: &Holder) -> u64 {
-        match self.shared_ps(line, by) {
+        match self.shared_ps::<true>(line, by) {
             Some(price) => price,
             None => self.share_rarely_ps(line, by.cpu),
         }
@@ -203,9 +204,9 @@ impl Transfers {
 
     /// The price of a line that `by` may not read yet. Nothing, and the line stays as it is, if that is not in the table.
     #[inline(always)]
-    fn shared_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
+    fn shared_ps<const EVICTS: bool>(&self, line: &mut Line, by: &Holder) -> Option<u64> {
         debug_assert!(!by.reads(line), "so `by` is not a writer that still has the line");
-        let price = self.writers_ps(line, by, usize::from(line.writer))?;
+        let price = self.writers_ps::<EVICTS>(line, by, usize::from(line.writer))?;
         line.sharers = self.holders.joined(line.sharers, by.key.shared);
         Some(price)
     }
@@ -222,16 +223,18 @@ impl Transfers {
 
     /// Returns the price of a line that another CPU wrote last and still has, if it is in the table by CPU.
     #[inline(always)]
-    fn tabled_ps(&self, line: &Line, by: &Holder) -> Option<u64> {
+    fn tabled_ps<const EVICTS: bool>(&self, line: &Line, by: &Holder) -> Option<u64> {
         let writer = usize::from(line.writer);
-        if writer == by.cpu.index() { None } else { self.writers_ps(line, by, writer) }
+        if writer == by.cpu.index() { None } else { self.writers_ps::<EVICTS>(line, by, writer) }
     }
 
-    /// Like `tabled_ps` if the last writer is another CPU, or has lost the line.
+    /// Like `tabled_ps` if the last writer is another CPU, or has lost the line. Only a cache that `EVICTS` loses lines
+    /// that nobody has written since; otherwise the last writer has a line if anybody has.
     #[inline(always)]
-    fn writers_ps(&self, line: &Line, by: &Holder, writer: usize) -> Option<u64> {
-        let has = self.holders.get(writer)?;
-        if line.sharers & has.shared == 0 {
+    fn writers_ps<const EVICTS: bool>(&self, line: &Line, by: &Holder, writer: usize) -> Option<u64> {
+        debug_assert!(EVICTS || line.sharers == 0 || line.sharers & self.holders.get(writer)?.shared != 0);
+        let has = if EVICTS { self.holders.get(writer)?.shared } else { u64::MAX };
+        if line.sharers & has == 0 {
             return None;
         }
         self.prices.in_row_ps(by.row, writer).map(u64::from)
@@ -257,7 +260,7 @@ impl Transfers {
 
     #[inline(never)]
     fn take_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
-        match self.taken_ps(line, by) {
+        match self.taken_ps::<false>(line, by) {
             Some(price) => uses.count(price),
             None => self.take_rarely_counted_ps(line, by.cpu, uses),
         }
@@ -282,7 +285,7 @@ impl Transfers {
 
     #[inline(never)]
     fn share_and_take_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> (u64, u64) {
-        match self.shared_and_taken_ps(line, by) {
+        match self.shared_and_taken_ps::<false>(line, by) {
             Some(price) => (uses.count(price), uses.count(price)),
             None => self.share_and_take_rarely_counted_ps(line, by, uses),
         }
@@ -300,7 +303,7 @@ impl Transfers {
 
     #[inline(never)]
     fn share_and_take_ps(&self, line: &mut Line, by: &Holder) -> (u64, u64) {
-        match self.shared_and_taken_ps(line, by) {
+        match self.shared_and_taken_ps::<true>(line, by) {
             Some(price) => (price, price),
             None => self.share_and_take_rarely_ps(line, by),
         }
@@ -312,21 +315,21 @@ impl Transfers {
     }
 
     /// Like `read_and_write_ps` for a line that costs the same twice: from the CPU that wrote it last. `None`, and the
-    /// line stays as it is, if that price is not in the table.
+    /// line stays as it is, if that price is not in the table. It must be known whether a cache `EVICTS` such lines.
     #[inline(always)]
-    pub fn shared_and_taken_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
+    pub fn shared_and_taken_ps<const EVICTS: bool>(&self, line: &mut Line, by: &Holder) -> Option<u64> {
         if by.reads(line) {
             return None;
         }
         // The writer still has the line after the read, so the write costs the same.
-        self.taken_ps(line, by)
+        self.taken_ps::<EVICTS>(line, by)
     }
 
     /// Returns the price of a line that other CPUs have, or none. This is a separate function to keep the path for
     /// lines already held short. Mostly the last writer still has the line, and the price is in the table.
     #[inline(never)]
     fn take_ps(&self, line: &mut Line, by: &Holder) -> u64 {
-        match self.taken_ps(line, by) {
+        match self.taken_ps::<true>(line, by) {
             Some(price) => price,
             None => self.take_rarely_ps(line, by.cpu),
         }
@@ -334,8 +337,8 @@ impl Transfers {
 
     /// Nothing, and the line stays as it is, if the price is not in the table.
     #[inline(always)]
-    fn taken_ps(&self, line: &mut Line, by: &Holder) -> Option<u64> {
-        let price = self.tabled_ps(line, by)?;
+    fn taken_ps<const EVICTS: bool>(&self, line: &mut Line, by: &Holder) -> Option<u64> {
+        let price = self.tabled_ps::<EVICTS>(line, by)?;
         *line = by.line();
         Some(price)
     }

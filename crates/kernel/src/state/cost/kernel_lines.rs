@@ -218,10 +218,10 @@ impl KernelLines {
         };
         crowded.make_room(task, transfers, by);
         let line = &mut crowded.tasks[task.index()];
-        match writes {
-            true => transfers.write_counted_ps(line, by, uses),
-            false => transfers.read_counted_ps(line, by, uses),
-        }
+        uses.count(match writes {
+            true => transfers.write_by_ps(line, by),
+            false => transfers.read_by_ps(line, by),
+        })
     }
 
     /// Sets whether the idle masks are per node.
@@ -397,7 +397,7 @@ impl AtomicLine {
         (clock, spent_ps): (Instant, u64),
         uses: &mut LineUse,
     ) -> Option<u64> {
-        let price_ps = transfers.shared_and_taken_ps(&mut self.line, by)?;
+        let price_ps = transfers.shared_and_taken_ps::<false>(&mut self.line, by)?;
         self.uses.taken += 1;
         if price_ps == 0 {
             return Some(0);
