@@ -67,7 +67,7 @@ impl Kernel {
     pub(super) fn serve_dsq_iter<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         let at = Ea(a[0]);
         match f {
-            F::DsqIterNew => self.iter_dsq_new(w, c, at, DsqId(a[1]), a[2]),
+            F::DsqIterNew => self.iter_dsq_new(w, at, DsqId(a[1]), a[2]),
             F::DsqIterNext => self.iter_dsq_next(w, c, at),
             _ => {
                 if let Some(bytes) = w.slice_mut(at, iter_dsq::SIZE) {
@@ -78,15 +78,14 @@ impl Kernel {
         }
     }
 
-    fn iter_dsq_new<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea, id: DsqId, flags: u64) -> Served {
+    fn iter_dsq_new<W: World>(&mut self, w: &mut W, at: Ea, id: DsqId, flags: u64) -> Served {
         let Some(bytes) = w.slice_mut(at, iter_dsq::SIZE) else { return Errno::EINVAL.as_r0().into() };
         bytes.fill(0);
         if flags & !ITER_REV != 0 {
             return Errno::EINVAL.as_r0().into();
         }
         let Some(queue) = self.queues.table.find(id) else { return Errno::ENOENT.as_r0().into() };
-        let ps = self.lines.read_queue_ps(queue, self.cpus.holder());
-        self.charge_ps(c, ps);
+        self.read_queue(queue);
         let cursor = self.queues.table.queue(queue).iter_new(flags & ITER_REV != 0);
         let slot = self.cursors.keep(cursor);
         put_iter(w, at, slot);

@@ -283,8 +283,7 @@ impl Kernel {
         };
         match queue {
             Some(queue) => {
-                let ps = self.lines.read_queue_ps(queue, self.cpus.holder());
-                self.charge_ps(c, ps);
+                self.read_queue(queue);
                 u64::from(self.queues.table.queue(queue).len())
             }
             None => Errno::ENOENT.as_r0(),
@@ -323,8 +322,7 @@ impl Kernel {
             return 0;
         };
         debug_assert_eq!(self.queues.kind(queue), QueueKind::User);
-        let ps = self.lines.read_queue_ps(queue, self.cpus.holder());
-        self.charge_ps(c, ps);
+        self.read_queue(queue);
         self.queues.table.queue(queue).first().map_or(0, |task| self.tasks[task].ea.0)
     }
 

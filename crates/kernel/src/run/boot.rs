@@ -116,7 +116,6 @@ impl Kernel {
             cids: Default::default(),
             terms: terms(setup.machine.costs.insn_ps, topology.cpus()),
             cursors: Cursors::default(),
-            queue_locks: Vec::new(),
             online_mask: Ea::NULL,
             order: None,
             single_masks: Ea::NULL,

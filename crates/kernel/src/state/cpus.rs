@@ -4,7 +4,7 @@
 //! index, no bounds check, one load.
 
 use crate::state::cpu::Cpu;
-use keel_abi::lines::{Holder, Transfers};
+use keel_abi::lines::{Holder, Line, Transfers};
 use keel_abi::{CpuId, CpuSet};
 use std::mem::swap;
 
@@ -72,6 +72,14 @@ impl Cpus {
     pub(crate) fn this_and(&mut self, other: CpuId) -> (&mut Cpu, &mut Cpu) {
         debug_assert!(!self.is_running(other), "the place of the CPU that runs has a stand-in");
         (&mut self.this_cpu, &mut self.all[other.index()])
+    }
+
+    /// The line of a CPU's runqueue, and how the CPU that runs takes it.
+    #[inline]
+    pub(crate) fn rq_line(&mut self, rq: CpuId) -> (&mut Line, &Holder) {
+        let me = &mut *self.this_cpu;
+        let lock = if rq == self.running { &mut me.lock } else { &mut self.all[rq.index()].lock };
+        (&mut lock.line, &me.holder)
     }
 
     /// How the CPU that runs takes cache lines.

@@ -8,7 +8,6 @@ use crate::state::bpf::spin::SpinLocks;
 use crate::state::bpf::timer::Timers;
 use crate::state::callback::Caller;
 use crate::state::cgroup::Cgroups;
-use crate::state::cost::lock::VirtualLock;
 use crate::state::cost::{Bus, KernelLines, Turns};
 use crate::state::cpu::{Cpu, Irq};
 use crate::state::cpus::Cpus;
@@ -154,8 +153,6 @@ pub(crate) struct Kernel {
     pub(crate) terms: AllTerms,
     /// DSQ iterations in progress.
     pub(crate) cursors: Cursors,
-    /// The locks of the global and user queues, by handle.
-    pub(crate) queue_locks: Vec<VirtualLock>,
     /// The address at which BPF sees the mask of online CPUs.
     pub(crate) online_mask: Ea,
     /// Decides which callbacks let others run first, if set.

@@ -1,7 +1,7 @@
 //! The use of the kernel's locks and of BPF code's locks.
 
 use crate::state::cost::lock::{LockName, LockUse};
-use crate::state::dsq::DsqHandle;
+use crate::state::dsq::Dsq;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::QueueKind;
 use keel_abi::CpuId;
@@ -26,8 +26,8 @@ impl Kernel {
     }
 
     fn queue_lock_uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
-        let handles = (0..).map(DsqHandle).zip(&self.queue_locks);
-        let own = handles.filter(|&(handle, _)| !matches!(self.queues.kind(handle), QueueKind::Local(_)));
-        own.map(|(handle, lock)| (LockName::Queue(self.queues.table.queue(handle).id()), lock.uses()))
+        let is_local = |dsq: &Dsq| matches!(self.queues.kind(dsq.handle()), QueueKind::Local(_));
+        let own = self.queues.table.all().iter().filter(move |dsq| !is_local(dsq));
+        own.map(|dsq| (LockName::Queue(dsq.id()), dsq.lock.uses()))
     }
 }

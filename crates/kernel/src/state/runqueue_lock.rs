@@ -8,7 +8,7 @@ use crate::state::cost::{Costs, KernelLines};
 use crate::state::cpu::Cpu;
 use crate::state::kernel::Kernel;
 use keel_abi::clocks::Sync;
-use keel_abi::lines::Holder;
+use keel_abi::lines::{Holder, Line};
 use keel_abi::{CpuId, Instant, Span};
 use keel_trace::Lock;
 use std::collections::VecDeque;
@@ -25,6 +25,8 @@ pub(crate) struct RqLock {
     /// When its holder got it.
     pub(crate) since: Instant,
     pub(crate) uses: LockUse,
+    /// The cache line of the runqueue, with the lock.
+    pub(crate) line: Line,
 }
 
 impl RqLock {
@@ -62,6 +64,7 @@ impl Default for RqLock {
             waiters: VecDeque::new(),
             since: Instant::ZERO,
             uses: LockUse::default(),
+            line: Line::default(),
         }
     }
 }
@@ -87,7 +90,7 @@ impl Kernel {
         if !other.lock.is_free(me.clock) {
             return self.lock_busy_rq(c, rq);
         }
-        me.spent_ps += lock_ps(&machine.costs, lines, rq, &me.holder);
+        me.spent_ps += lock_ps(&machine.costs, lines, &mut other.lock, &me.holder);
         let since = me.moment_at_end(is_last);
         other.lock.take(c, since);
         if self.clocks.is_some() {
@@ -109,7 +112,7 @@ impl Kernel {
             return self.lock_busy_rq(c, c);
         }
         let me = &mut *self.cpus.this_cpu;
-        me.spent_ps += lock_ps(&self.machine.costs, &mut self.lines, c, &me.holder);
+        me.spent_ps += lock_ps(&self.machine.costs, &mut self.lines, &mut me.lock, &me.holder);
         let since = me.moment_at_end(is_last);
         me.lock.take(c, since);
         if self.clocks.is_some() {
@@ -120,9 +123,10 @@ impl Kernel {
 
     /// Takes a runqueue's lock that nobody has.
     fn take_rq(&mut self, c: CpuId, rq: CpuId) {
-        let me = &mut *self.cpus.this_cpu;
-        me.spent_ps += lock_ps(&self.machine.costs, &mut self.lines, rq, &me.holder);
-        let since = me.moment();
+        let (line, by) = self.cpus.rq_line(rq);
+        let line_ps = self.lines.write_runqueue_ps(line, by);
+        self.cpus.this_cpu.spent_ps += self.machine.costs.lock_acquire_ns * 1000 + line_ps;
+        let since = self.moment();
         self.cpus[rq].lock.take(c, since);
         if self.clocks.is_some() {
             self.note_rq_taken(c, rq);
@@ -184,7 +188,7 @@ impl Kernel {
         if !other.lock.is_free(me.clock) {
             return self.hold_busy_rq(c, rq, work_ps);
         }
-        pass_rq((me, other), &self.machine.costs, &mut self.lines, rq, work_ps);
+        pass_rq((me, other), &self.machine.costs, &mut self.lines, work_ps);
         if self.clocks.is_some() {
             self.note_rq_passed(c, rq);
         }
@@ -197,7 +201,7 @@ impl Kernel {
         if self.has_or_awaits_rq(c, rq) {
             return self.work_under_own_lock(c, rq, work_ps);
         }
-        pass_rq(self.cpus.this_and(rq), &self.machine.costs, &mut self.lines, rq, work_ps);
+        pass_rq(self.cpus.this_and(rq), &self.machine.costs, &mut self.lines, work_ps);
         if self.clocks.is_some() {
             self.note_rq_passed(c, rq);
         }
@@ -280,7 +284,8 @@ impl Kernel {
         lock.holder = lock.waiters.pop_front();
         let Some(next) = lock.holder else { return };
         let others = lock.waiters.len() as u64;
-        let line_ns = self.lines.write_runqueue_ps(rq, &self.cpus[next].holder).div_ceil(1000);
+        let by = self.cpus[next].holder;
+        let line_ns = self.lines.write_runqueue_ps(&mut self.cpus[rq].lock.line, &by).div_ceil(1000);
         let handover = self.machine.costs.handover(others) + Span::from_ns(line_ns);
         let waiter = &mut self.cpus[next];
         let resumes = waiter.clock.max(at) + handover;
@@ -298,14 +303,8 @@ impl Kernel {
 
 /// `me` takes the lock of another CPU's runqueue, does what costs `work_ps`, and releases the lock.
 #[inline(always)]
-fn pass_rq(
-    (me, other): (&mut Cpu, &mut Cpu),
-    costs: &Costs,
-    lines: &mut KernelLines,
-    rq: CpuId,
-    work_ps: u64,
-) {
-    me.spent_ps += lock_ps(costs, lines, rq, &me.holder);
+fn pass_rq((me, other): (&mut Cpu, &mut Cpu), costs: &Costs, lines: &mut KernelLines, work_ps: u64) {
+    me.spent_ps += lock_ps(costs, lines, &mut other.lock, &me.holder);
     let since = me.moment();
     me.spent_ps += work_ps;
     let at = me.moment();
@@ -315,8 +314,8 @@ fn pass_rq(
     lock.uses.held.accumulate(at.since(since));
 }
 
-/// What it costs `by` to take the free lock of `rq`, with its line.
+/// What it costs `by` to take this lock, which is free, with its line.
 #[inline(always)]
-fn lock_ps(costs: &Costs, lines: &mut KernelLines, rq: CpuId, by: &Holder) -> u64 {
-    costs.lock_acquire_ns * 1000 + lines.write_runqueue_ps(rq, by)
+fn lock_ps(costs: &Costs, lines: &mut KernelLines, lock: &mut RqLock, by: &Holder) -> u64 {
+    costs.lock_acquire_ns * 1000 + lines.write_runqueue_ps(&mut lock.line, by)
 }

@@ -56,7 +56,8 @@ impl<E: Engine> Sim<E> {
             }
             budget.distribute(&mut below.local);
             let (has_time, cpu) = (below.local.left_ns > 0, below.cpu);
-            let touched_ps = self.k.lines.read_runqueue_ps(cpu, self.k.cpus.holder());
+            let (line, by) = self.k.cpus.rq_line(cpu);
+            let touched_ps = self.k.lines.read_runqueue_ps(line, by);
             self.k.charge_ps(c, touched_ps);
             match has_time {
                 true if cpu == c => own = Some(slot),

@@ -52,7 +52,8 @@ impl Kernel {
 
     /// Charges `c` for one iteration on the runqueue of another CPU, which it reads.
     pub(super) fn look_at(&mut self, c: CpuId, cpu: CpuId, visit: Visit) {
-        let touched_ps = self.lines.read_runqueue_ps(cpu, self.cpus.holder());
+        let (line, by) = self.cpus.rq_line(cpu);
+        let touched_ps = self.lines.read_runqueue_ps(line, by);
         self.charge_ps(c, touched_ps + visit.insns() * self.machine.costs.insn_ps);
         self.consider(cpu);
     }

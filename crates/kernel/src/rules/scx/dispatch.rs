@@ -44,7 +44,7 @@ impl Kernel {
     /// Like `consume` for an empty queue.
     #[inline(always)]
     fn consume_nothing(&mut self, queue: QueueId) -> bool {
-        self.cpus.this_cpu.spent_ps += self.lines.read_queue_ps(queue, &self.cpus.this_cpu.holder);
+        self.read_queue(queue);
         false
     }
 
@@ -58,7 +58,8 @@ impl Kernel {
         enq_flags: u64,
     ) -> bool {
         let cpu = &mut *self.cpus.this_cpu;
-        let (look_ps, lock_ps) = self.lines.read_and_write_queue_ps(queue, &cpu.holder);
+        let (dsq, _) = self.queues.table.queue_mut(queue);
+        let (look_ps, lock_ps) = self.lines.read_and_write_queue_ps(&mut dsq.line, &cpu.holder);
         cpu.spent_ps += look_ps;
         let t = &mut self.tasks[task];
         if !may_come(t, c, cpu.online) {

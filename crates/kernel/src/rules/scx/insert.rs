@@ -53,8 +53,8 @@ impl Kernel {
     fn link_local(&mut self, c: CpuId, rq: CpuId, (task, task_ps): (TaskId, u64), at_head: bool) {
         let queue = self.queues.local(rq);
         self.enters_queue(task, queue, false);
-        let mut ps = task_ps + self.lines.write_queue_ps(queue, self.cpus.holder());
         let (dsq, links) = self.queues.table.queue_mut(queue);
+        let mut ps = task_ps + self.lines.write_queue_ps(&mut dsq.line, self.cpus.holder());
         if let Some(beside) = if at_head { dsq.first_of_list() } else { dsq.last() } {
             ps += self.lines.write_task_ps(beside, self.cpus.holder());
         }
@@ -135,7 +135,10 @@ impl Kernel {
         };
         let (id, len) = dsq.shown();
         match done {
-            Ok(()) => self.hold_own_queue(queue, work_ps),
+            Ok(()) => {
+                let line_ps = self.lines.write_queue_ps(&mut dsq.line, by);
+                self.pass_queue_lock(queue, (line_ps, work_ps));
+            }
             Err(_) => self.hold_queue_in_error(c, queue, work_ps, (false, done)),
         }
         self.tell(Class::PLACES, c, What::Queued { task, dsq: id, len });

@@ -5,7 +5,6 @@
 //! unlock, so the lock is held by reservation ([`crate::state::cost::lock`]): for as long as the work under it costs.
 
 use crate::state::cost::KernelLines;
-use crate::state::cost::lock::VirtualLock;
 use crate::state::dsq::Dsq;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
@@ -18,7 +17,7 @@ impl Kernel {
     /// Takes the queue's cache line, and its lock if it has its own; waits as long as others hold it.
     #[inline]
     pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) {
-        let line_ps = self.lines.write_queue_ps(queue, self.cpus.holder());
+        let line_ps = self.write_queue_ps(queue);
         match self.queues.kind(queue) {
             QueueKind::Local(_) => self.charge_ps(c, line_ps),
             QueueKind::Global | QueueKind::User => self.take_queue_lock(c, queue, line_ps),
@@ -29,7 +28,7 @@ impl Kernel {
     /// [`Kernel::unlock_queue`] in one.
     #[inline(always)]
     pub(crate) fn hold_queue(&mut self, c: CpuId, queue: QueueId, work_ps: u64) {
-        let line_ps = self.lines.write_queue_ps(queue, self.cpus.holder());
+        let line_ps = self.write_queue_ps(queue);
         self.hold_queue_at_hand(c, queue, (line_ps, work_ps));
     }
 
@@ -42,24 +41,29 @@ impl Kernel {
         }
     }
 
-    /// [`Kernel::hold_queue`] for a queue that has its own lock.
-    #[inline(always)]
-    pub(crate) fn hold_own_queue(&mut self, queue: QueueId, work_ps: u64) {
-        let line_ps = self.lines.write_queue_ps(queue, self.cpus.holder());
-        self.pass_queue_lock(queue, (line_ps, work_ps));
+    /// Reads the queue without its lock.
+    #[inline]
+    pub(crate) fn read_queue(&mut self, queue: QueueId) {
+        let (dsq, _) = self.queues.table.queue_mut(queue);
+        let cpu = &mut *self.cpus.this_cpu;
+        cpu.spent_ps += self.lines.read_queue_ps(&mut dsq.line, &cpu.holder);
     }
 
-    /// Like `hold_own_queue` after the queue's line was taken, which cost `line_ps`.
+    /// What it costs to take the queue's cache line.
+    #[inline]
+    fn write_queue_ps(&mut self, queue: QueueId) -> u64 {
+        let (dsq, _) = self.queues.table.queue_mut(queue);
+        self.lines.write_queue_ps(&mut dsq.line, self.cpus.holder())
+    }
+
+    /// Like `hold_queue_at_hand` for a queue that has its own lock.
     #[inline(never)]
     pub(crate) fn pass_queue_lock(&mut self, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
-        let now = self.moment();
-        if let Some(lock) = self.queue_locks.get_mut(queue.index())
-            && lock.is_free(now)
-            && self.waits.is_none()
-            && self.clocks.is_none()
-        {
+        let cpu = &mut *self.cpus.this_cpu;
+        let now = cpu.moment();
+        let lock = &mut self.queues.table.queue_mut(queue).0.lock;
+        if lock.is_free(now) && self.waits.is_none() && self.clocks.is_none() {
             let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
-            let cpu = &mut self.cpus.this_cpu;
             cpu.spent_ps += took_ns * 1000 + work_ps;
             lock.pass(Instant::from_ns(now.as_ns() + took_ns), cpu.moment());
             return;
@@ -80,10 +84,7 @@ impl Kernel {
     #[inline(never)]
     fn take_queue_lock(&mut self, c: CpuId, queue: QueueId, line_ps: u64) {
         let now = self.moment();
-        if queue.index() >= self.queue_locks.len() {
-            self.queue_locks.resize(queue.index() + 1, VirtualLock::default());
-        }
-        let lock = &mut self.queue_locks[queue.index()];
+        let lock = &mut self.queues.table.queue_mut(queue).0.lock;
         let (took, waited) = lock.take(now, c, &self.machine.costs, line_ps);
         self.charge_ns(c, took.as_ns());
         if waited > Span::ZERO {
@@ -116,7 +117,7 @@ impl Kernel {
             return;
         }
         let at = self.moment();
-        self.queue_locks[queue.index()].release(at);
+        self.queues.table.queue_mut(queue).0.lock.release(at);
         if self.clocks.is_some() {
             self.note_queue_released(queue);
         }

@@ -1,26 +1,24 @@
 //! The cache lines of the kernel's own objects that have no place in simulated memory.
 //!
 //! One line represents the hot part of each object: a CPU's runqueue, a dispatch queue, a task, a lock; the idle masks
-//! have one for each 512 CPUs, or one per node if they are per node. A function returns the cost of the access for the
+//! have one for each 512 CPUs, or one per node if they are per node. The lines of runqueues and dispatch queues are
+//! stored with these, because who touches one has the other at hand. A function returns the cost of the access for the
 //! CPU `by` in picoseconds, and moves the line to where that access puts it. Nearly always that is the CPU at hand, so
 //! what has to be known of a CPU is computed once, and comes with it ([`Cpus::holder`](crate::state::cpus::Cpus)).
 
 use crate::state::cost::lock::LockUse;
 use crate::state::cpu::after_ps;
-use crate::state::dsq::DsqHandle;
 use crate::state::idle::IdleMask;
 use crate::state::idle::touched::CPUS_PER_LINE;
 use keel_abi::crowd::Crowd;
 use keel_abi::fetch::fetch;
 use keel_abi::lines::{Holder, InTransit, Line, LineCosts, LineUse, Transfers};
-use keel_abi::{CpuId, Instant, NodeId, TaskId, Topology};
+use keel_abi::{Instant, NodeId, TaskId, Topology};
 
 /// The lines of all kernel objects.
 #[derive(Clone, Debug)]
 pub struct KernelLines {
     transfers: Transfers,
-    runqueues: Vec<Line>,
-    queues: Vec<Line>,
     /// None where tasks crowd each other.
     tasks: Vec<Line>,
     crowded: Option<Crowded>,
@@ -62,8 +60,6 @@ impl KernelLines {
         Self {
             crowded: transfers.crowd(1).map(|crowd| Crowded { crowd, tasks: Vec::new() }),
             transfers,
-            runqueues: vec![Line::default(); cpus as usize],
-            queues: Vec::new(),
             tasks: Vec::new(),
             idle: [(); 2].map(|()| {
                 vec![AtomicLine::default(); (cpus.div_ceil(CPUS_PER_LINE) + topology.nodes()) as usize]
@@ -100,50 +96,34 @@ impl KernelLines {
         line(tasks, task.index());
     }
 
-    /// Reads the runqueue of `rq`.
+    /// Reads a runqueue.
     #[inline]
-    pub fn read_runqueue_ps(&mut self, rq: CpuId, by: &Holder) -> u64 {
-        self.transfers.read_counted_ps(&mut self.runqueues[rq.index()], by, &mut self.uses.runqueues)
+    pub fn read_runqueue_ps(&mut self, line: &mut Line, by: &Holder) -> u64 {
+        self.transfers.read_counted_ps(line, by, &mut self.uses.runqueues)
     }
 
-    /// Writes the runqueue of `rq`, including its lock.
+    /// Writes a runqueue, including its lock.
     #[inline(always)]
-    pub fn write_runqueue_ps(&mut self, rq: CpuId, by: &Holder) -> u64 {
-        self.transfers.write_counted_ps(&mut self.runqueues[rq.index()], by, &mut self.uses.runqueues)
+    pub fn write_runqueue_ps(&mut self, line: &mut Line, by: &Holder) -> u64 {
+        self.transfers.write_counted_ps(line, by, &mut self.uses.runqueues)
     }
 
     /// Reads a dispatch queue.
     #[inline]
-    pub fn read_queue_ps(&mut self, queue: DsqHandle, by: &Holder) -> u64 {
-        match self.queues.get_mut(queue.index()) {
-            Some(line) => self.transfers.read_counted_ps(line, by, &mut self.uses.queues),
-            None => self.new_queue_ps(queue, by),
-        }
+    pub fn read_queue_ps(&mut self, line: &mut Line, by: &Holder) -> u64 {
+        self.transfers.read_counted_ps(line, by, &mut self.uses.queues)
     }
 
     /// Writes a dispatch queue, including its lock.
     #[inline]
-    pub fn write_queue_ps(&mut self, queue: DsqHandle, by: &Holder) -> u64 {
-        match self.queues.get_mut(queue.index()) {
-            Some(line) => self.transfers.write_counted_ps(line, by, &mut self.uses.queues),
-            None => self.new_queue_ps(queue, by),
-        }
+    pub fn write_queue_ps(&mut self, line: &mut Line, by: &Holder) -> u64 {
+        self.transfers.write_counted_ps(line, by, &mut self.uses.queues)
     }
 
     /// Reads a dispatch queue and then writes it, including its lock: what each of them costs.
     #[inline]
-    pub(crate) fn read_and_write_queue_ps(&mut self, queue: DsqHandle, by: &Holder) -> (u64, u64) {
-        match self.queues.get_mut(queue.index()) {
-            Some(line) => self.transfers.read_and_write_counted_ps(line, by, &mut self.uses.queues),
-            None => (self.new_queue_ps(queue, by), 0),
-        }
-    }
-
-    /// Reads or writes a dispatch queue for the first time, which is the same.
-    #[cold]
-    #[inline(never)]
-    fn new_queue_ps(&mut self, queue: DsqHandle, by: &Holder) -> u64 {
-        self.transfers.write_counted_ps(line(&mut self.queues, queue.index()), by, &mut self.uses.queues)
+    pub(crate) fn read_and_write_queue_ps(&mut self, line: &mut Line, by: &Holder) -> (u64, u64) {
+        self.transfers.read_and_write_counted_ps(line, by, &mut self.uses.queues)
     }
 
     /// Reads a task.
@@ -449,6 +429,7 @@ fn grow<L: Clone + Default>(lines: &mut Vec<L>, index: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keel_abi::CpuId;
 
     #[test]
     fn objects_move_between_cpus_each_on_its_own() {
@@ -456,14 +437,15 @@ mod tests {
         let mut lines = KernelLines::new(&Topology::regular(2, 1, 2, 1), costs);
         let (a, near, far) = (CpuId(0), CpuId(1), CpuId(2));
         lines.add_task(TaskId(3));
-        let mut check = |expected: [u64; 4], write: fn(&mut KernelLines, &Holder) -> u64| {
+        let (mut queue, mut runqueue) = (Line::default(), Line::default());
+        let mut check = |expected: [u64; 4], write: &mut dyn FnMut(&mut KernelLines, &Holder) -> u64| {
             let by = [a, a, near, far].map(|cpu| lines.transfers().holder(cpu));
             assert_eq!(by.map(|by| write(&mut lines, &by)), expected);
         };
-        check([70, 0, 20, 100], |l, by| l.write_task_ps(TaskId(3), by));
-        check([70, 0, 20, 100], |l, by| l.write_queue_ps(DsqHandle(9), by));
-        check([70, 0, 20, 100], |l, by| l.write_runqueue_ps(CpuId(1), by));
-        check([70, 0, 20, 100], |l, by| l.read_task_ps(TaskId(4), by));
+        check([70, 0, 20, 100], &mut |l, by| l.write_task_ps(TaskId(3), by));
+        check([70, 0, 20, 100], &mut |l, by| l.write_queue_ps(&mut queue, by));
+        check([70, 0, 20, 100], &mut |l, by| l.write_runqueue_ps(&mut runqueue, by));
+        check([70, 0, 20, 100], &mut |l, by| l.read_task_ps(TaskId(4), by));
         let moved = |moves, stall_ps| LineUse { moves, stall_ps };
         let uses = lines.uses().map(|(_, uses)| uses);
         assert_eq!(uses[..4], [moved(3, 190), moved(3, 190), moved(6, 380), moved(0, 0)]);

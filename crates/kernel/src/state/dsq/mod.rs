@@ -16,7 +16,9 @@ pub use table::CreateError;
 pub use table::DestroyError;
 pub use table::DsqTable;
 
+use crate::state::cost::lock::VirtualLock;
 use crate::state::dsq::heap::Heap;
+use keel_abi::lines::Line;
 use keel_abi::{DsqId, TaskId};
 use std::fmt;
 
@@ -52,16 +54,22 @@ impl fmt::Display for MixedModes {
 
 impl std::error::Error for MixedModes {}
 
-/// One dispatch queue. Always pass it the links of its own table.
+/// One dispatch queue. Always pass it the links of its own table. The fields are in their order in memory, those that
+/// each use touches first.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Dsq {
-    id: DsqId,
-    handle: u32,
+    heap: Heap,
+    fifo: fifo::Fifo,
     len: u32,
     /// The number of the last insert; wraps like the kernel's `dsq->seq`.
     seq: u32,
-    fifo: fifo::Fifo,
-    heap: Heap,
+    /// Its cache line, with its lock.
+    pub(crate) line: Line,
+    id: DsqId,
+    handle: u32,
+    /// A local queue is under its runqueue's lock instead.
+    pub(crate) lock: VirtualLock,
     sorted: iter::Sorted,
 }
 
@@ -71,6 +79,8 @@ impl Dsq {
         Self {
             id,
             handle: handle.0,
+            line: Line::default(),
+            lock: VirtualLock::default(),
             len: 0,
             seq: 0,
             fifo: fifo::Fifo::default(),

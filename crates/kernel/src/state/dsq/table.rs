@@ -134,6 +134,11 @@ impl DsqTable {
         (&mut self.queues[handle.index()], &mut self.links)
     }
 
+    /// All queues by handle, including destroyed ones.
+    pub(crate) fn all(&self) -> &[Dsq] {
+        &self.queues
+    }
+
     /// The number of handles, including those of destroyed queues.
     pub fn handles(&self) -> u32 {
         self.queues.len() as u32
