@@ -120,7 +120,7 @@ impl<E: Engine> Sim<E> {
     /// what it answered. If it may not, the kernel chooses itself.
     #[inline(always)]
     fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
-        let Some(chosen) = self.selected(c, task, flags, waker) else { return };
+        let Some(chosen) = self.selected::<true>(c, task, flags, waker) else { return };
         if self.may_go_straight(|| Frame::WakeLock { task, target: chosen, flags, waker }) {
             self.lock_and_activate(c, task, chosen, flags, waker);
         }
@@ -129,14 +129,21 @@ impl<E: Engine> Sim<E> {
     /// Like `wake_selected`, if that had to wait.
     #[inline(never)]
     pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
-        let Some(target) = self.selected(c, task, flags, waker) else { return };
+        let Some(target) = self.selected::<false>(c, task, flags, waker) else { return };
         let lock = Frame::WakeLock { task, target, flags, waker };
         self.go_straight(lock, |sim| sim.wake_lock(c, task, target, flags, waker));
     }
 
-    /// The CPU that the scheduler chose, if the waker goes on with that one itself.
+    /// The CPU that the scheduler chose, if the waker goes on with that one itself. `STRAIGHT` means that the waker has
+    /// not paused since it asked about one of the scheduler's tasks that may choose between CPUs.
     #[inline(always)]
-    fn selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) -> Option<CpuId> {
+    fn selected<const STRAIGHT: bool>(
+        &mut self,
+        c: CpuId,
+        task: TaskId,
+        flags: u64,
+        waker: TaskId,
+    ) -> Option<CpuId> {
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.answered_cpu(c, answer);
         // A negative answer is no CPU either.
@@ -144,11 +151,15 @@ impl<E: Engine> Sim<E> {
             true => CpuId(answer as u32),
             false => self.no_cpu_selected(c, task, answer),
         };
-        self.k.tasks[task].mirror_selected(self.vm.world(), answer);
-        if !self.k.may_place(c, task, chosen, Chooser::SelectCpu) {
+        let (t, cpu) = (&self.k.tasks[task], &self.k.cpus[chosen]);
+        t.mirror_selected(self.vm.world(), answer);
+        debug_assert!(!STRAIGHT || t.migration_disabled == 0);
+        let may_use = if STRAIGHT { t.may_use_freely(chosen, cpu) } else { t.may_use(chosen, cpu) };
+        if !may_use {
             self.place_elsewhere(c, task, flags, waker);
             return None;
         }
+        self.k.emit_placed(c, task, chosen, Chooser::SelectCpu);
         if chosen != c && self.k.should_queue_wakeup(c, task, chosen, flags) {
             self.k.send_wakeup(c, task, chosen, waker);
             return None;
@@ -206,7 +217,7 @@ impl<E: Engine> Sim<E> {
         self.go(activate, |sim| sim.wake_activate_later(c, task, target, flags, waker));
     }
 
-    /// Like `wake_lock` right after the task was placed: its CPU is still there.
+    /// Like `wake_lock` right after the scheduler has placed the task: its CPU is still there.
     #[inline(always)]
     fn lock_and_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
         debug_assert!(!self.k.is_leaving(c, task, target), "the task may use the CPU");
@@ -214,13 +225,21 @@ impl<E: Engine> Sim<E> {
             return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
         }
         if self.may_go(|| Frame::WakeActivate { task, target, flags, waker }) {
-            self.wake_activate(c, task, target, flags, waker);
+            self.wake_activate::<true>(c, task, target, flags, waker);
         }
     }
 
-    /// [`Frame::WakeActivate`]: `ttwu_do_activate()` under the target's lock.
+    /// [`Frame::WakeActivate`]: `ttwu_do_activate()` under the target's lock. `STRAIGHT` means the same as in
+    /// `selected`: the class and the freedom to choose are still those that the waker has seen.
     #[inline(always)]
-    fn wake_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
+    fn wake_activate<const STRAIGHT: bool>(
+        &mut self,
+        c: CpuId,
+        task: TaskId,
+        target: CpuId,
+        flags: u64,
+        waker: TaskId,
+    ) {
         let now = self.k.now;
         let is_straight = !self.k.has(Op::Runnable) && self.k.this_cpu().pauses.is_empty();
         let (t, cpu) = (&mut self.k.tasks[task], &mut self.k.cpus[target]);
@@ -235,11 +254,15 @@ impl<E: Engine> Sim<E> {
             t.show_cpu(&mut shown);
         }
         let is_fork = flags & wake::FORK != 0;
-        let is_ext = t.class == SchedClass::Ext;
-        let placed = t.nr_allowed > 1 && t.migration_disabled == 0 && flags != queued_wakeup::FLAGS;
+        let is_ext = STRAIGHT || t.class == SchedClass::Ext;
+        let may_choose = STRAIGHT || t.nr_allowed > 1 && t.migration_disabled == 0;
+        debug_assert!(
+            !STRAIGHT || t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0
+        );
+        let placed = may_choose && flags != queued_wakeup::FLAGS;
         let ea = t.ea;
         let waits = is_ext && joins_runqueue(t, cpu, now);
-        let asks = is_ext && is_straight && self.k.scx.asks_for(t, cpu);
+        let asks = is_ext && is_straight && self.k.scx.asks_for(t, cpu, may_choose);
         if asks {
             begins_queueing(t, cpu, target);
         }
@@ -310,7 +333,7 @@ impl<E: Engine> Sim<E> {
         flags: u64,
         waker: TaskId,
     ) {
-        self.wake_activate(c, task, target, flags, waker);
+        self.wake_activate::<false>(c, task, target, flags, waker);
     }
 
     /// `ttwu_do_activate()` for a task of a higher class than sched_ext's.

@@ -129,10 +129,15 @@ impl Kernel {
 }
 
 impl Scx {
-    /// Returns whether the scheduler is asked about such a task, with nothing else to be done before.
+    /// Returns whether the scheduler is asked about a task that has just been woken, with nothing else to be done before.
+    /// If the task `is_free`, it is known to be in no migration-disabled section.
     #[inline(always)]
-    pub(crate) fn asks_for(&self, t: &Task, cpu: &Cpu) -> bool {
-        !self.knows_immed && matches!(self.way_of(t, cpu), Way::Ask)
+    pub(crate) fn asks_for(&self, t: &Task, cpu: &Cpu, is_free: bool) -> bool {
+        debug_assert!(t.state == State::Runnable && (!is_free || t.migration_disabled == 0));
+        let is_skipped =
+            !is_free && t.migration_disabled > 0 && self.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0;
+        let goes_elsewhere = !cpu.online || cpu.bypassing || t.direct.is_some() || is_skipped;
+        !self.knows_immed && !goes_elsewhere && self.entries.has(Op::Enqueue)
     }
 
     /// Where a task goes that is on the runqueue of this CPU.

@@ -333,8 +333,14 @@ impl Task {
     pub(crate) fn may_use(&self, number: CpuId, cpu: &Cpu) -> bool {
         match self.migration_disabled > 0 {
             true => cpu.alive && if self.is_pinned { self.cpu == number } else { self.allows(number) },
-            false => self.allows(number) && cpu.online,
+            false => self.may_use_freely(number, cpu),
         }
+    }
+
+    /// Like `may_use` outside migration-disabled sections.
+    #[inline(always)]
+    pub(crate) fn may_use_freely(&self, number: CpuId, cpu: &Cpu) -> bool {
+        self.allows(number) && cpu.online
     }
 }
 

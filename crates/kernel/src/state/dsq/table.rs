@@ -118,8 +118,8 @@ impl DsqTable {
     #[inline(always)]
     pub(crate) fn find_small(&self, id: DsqId) -> Option<DsqHandle> {
         debug_assert!(self.direct.len() as u64 <= DIRECT_IDS);
-        let handle = self.direct.get(usize::try_from(id.0).ok()?).copied();
-        handle.filter(|&handle| handle != NOWHERE).map(DsqHandle)
+        let handle = self.direct.get(id.0 as usize).copied().unwrap_or(NOWHERE);
+        (handle != NOWHERE).then_some(DsqHandle(handle))
     }
 
     /// One queue.
