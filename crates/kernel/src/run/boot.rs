@@ -66,7 +66,11 @@ impl Kernel {
         let topology = &setup.machine.topology;
         let tick = Span::from_ns(1_000_000_000 / u64::from(setup.machine.hz));
         let lines = KernelLines::new(topology, setup.machine.lines);
-        let cpus = Cpus::new(siblings(topology), lines.transfers());
+        let mut cpus = Cpus::new(siblings(topology), lines.transfers());
+        let queues = Queues::new(topology);
+        for c in topology.iter() {
+            cpus[c].global = queues.global(topology.place(c).node);
+        }
         let task_base = world.reserve(TASK_STRIDE * (MAX_TASKS + u64::from(topology.cpus())));
         let task_base = task_base.ok_or(SetupError::NoRoom(MAX_TASKS))?;
         let sessions = Sessions::new(world).ok_or(SetupError::NoRoom(MAX_TASKS))?;
@@ -76,7 +80,7 @@ impl Kernel {
             uptime: uptime(setup.seed),
             cpus,
             tasks: Tasks::default(),
-            queues: Queues::new(topology),
+            queues,
             idle: IdleMasks::new(topology),
             fair: Fair::new(topology, setup.fair, setup.seed),
             lines,

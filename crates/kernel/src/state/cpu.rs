@@ -17,6 +17,7 @@ use crate::state::pauses::Pauses;
 use crate::state::rt::queue::RtQueue;
 use crate::state::rt::server::ClassServer;
 use crate::state::runqueue_lock::RqLock;
+use crate::state::scx::queues::QueueId;
 use keel_abi::lines::{Holder, full_ns};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
 use std::collections::VecDeque;
@@ -213,6 +214,8 @@ pub(crate) struct Cpu {
     /// Its speed depends on other CPUs: it has siblings, or CPUs take turns.
     pub(crate) shares_speed: bool,
     pub(crate) dispatch: DispatchBuffer,
+    /// The global queue of its node.
+    pub(crate) global: QueueId,
     /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
     pub(crate) deferred: VecDeque<TaskId>,
     /// Keeps higher classes from starving the scheduler's tasks.
@@ -295,6 +298,7 @@ impl Cpu {
             server: ClassServer::default(),
             fair_server: ClassServer::default(),
             dispatch: DispatchBuffer::default(),
+            global: QueueId::default(),
             deferred: VecDeque::new(),
             lock: RqLock::default(),
             nr_running: 0,

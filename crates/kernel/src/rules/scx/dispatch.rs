@@ -13,7 +13,7 @@ impl Kernel {
     /// Moves a task from the node's global queue to `c`'s local one.
     #[inline(always)]
     pub(crate) fn consume_global<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
-        let queue = self.queues.global(self.machine.topology.place(c).node);
+        let queue = self.cpus.this_cpu.global;
         match self.queues.table.queue(queue).first() {
             Some(first) => self.consume_from_global(world, c, (queue, first)),
             None => self.consume_nothing(queue),
