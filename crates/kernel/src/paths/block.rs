@@ -4,41 +4,50 @@ use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
 use crate::state::task::State;
-use keel_abi::bpf::Engine;
+use keel_abi::bpf::{Ea, Engine};
 use keel_abi::scx::{Op, deq};
 use keel_abi::{CpuId, Instant, TaskId};
 
+/// The task that a CPU has just taken off its runqueue, one of the scheduler's, which sleeps: the same path goes on
+/// from there without a pause, so that nobody has changed that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    pub(crate) task: TaskId,
+    /// Its `task_struct`.
+    pub(crate) ea: Ea,
+}
+
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. A task that
-    /// has already been woken again stays (`try_to_block_task()`).
+    /// The CPU's task leaves its runqueue if it has decided to; then the CPU picks the next one.
     #[inline(always)]
-    pub(crate) fn deactivate(&mut self, c: CpuId) {
+    pub(crate) fn deactivate_or_pick(&mut self, c: CpuId) {
         let cpu = &mut *self.k.cpus.this_cpu;
         let (task, at) = (cpu.curr, cpu.clock);
-        let t = &mut self.k.tasks[task];
-        if t.state != State::Blocking || t.class != SchedClass::Ext {
-            return self.deactivate_otherwise(c, task, at);
+        // The idle task is none.
+        let Some(t) = self.k.tasks.get_mut(task) else { return self.pick(c) };
+        match t.state {
+            State::Blocking if t.class == SchedClass::Ext => {}
+            State::Blocking | State::Exiting => return self.deactivate_otherwise(c, task, at),
+            _ => return self.pick(c),
         }
         t.state = State::Blocked;
         cpu.server.ran.accumulate(t.charge_ext(self.vm.world(), at));
-        let args = [t.ea.0, 0];
+        let (ea, args) = (t.ea, [t.ea.0, 0]);
         if self.called(c, Op::Stopping, (task, &args), || Frame::Quiesce { task }) {
-            self.quiesce(c, task);
+            self.quiesce(c, task, Some(Left { task, ea }));
         }
     }
 
-    /// Like `deactivate`, if that had to wait.
+    /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. A task that
+    /// has already been woken again stays (`try_to_block_task()`).
     #[inline(never)]
     pub(crate) fn deactivate_later(&mut self, c: CpuId) {
-        self.deactivate(c);
+        self.deactivate_or_pick(c);
     }
 
-    /// Like `deactivate` for a task that has been woken, that dies, or that is of a higher class.
+    /// Like `deactivate_or_pick` for a task that dies or that is of a higher class.
     #[inline(never)]
     fn deactivate_otherwise(&mut self, c: CpuId, task: TaskId, at: Instant) {
-        if self.k.tasks[task].state == State::Runnable {
-            return self.go(Frame::Pick, |sim| sim.pick(c));
-        }
         self.k.charge_running(self.vm.world(), task, at);
         let t = self.k.task(task);
         t.state = if t.state == State::Exiting { State::Dead } else { State::Blocked };
@@ -69,9 +78,9 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Quiesce`].
     #[inline(always)]
-    fn quiesce(&mut self, c: CpuId, task: TaskId) {
+    fn quiesce(&mut self, c: CpuId, task: TaskId, left: Option<Left>) {
         if !self.k.has(Op::Quiescent) {
-            return self.deactivated(c, task);
+            return self.deactivated(c, task, left);
         }
         let args = [self.k.tasks[task].ea.0, deq::SLEEP];
         let next = Frame::Deactivated { task };
@@ -81,12 +90,12 @@ impl<E: Engine> Sim<E> {
     /// Like `quiesce`, if that had to wait.
     #[inline(never)]
     pub(crate) fn quiesce_later(&mut self, c: CpuId, task: TaskId) {
-        self.quiesce(c, task);
+        self.quiesce(c, task, None);
     }
 
     /// [`Frame::Deactivated`].
     #[inline(always)]
-    fn deactivated(&mut self, c: CpuId, task: TaskId) {
+    fn deactivated(&mut self, c: CpuId, task: TaskId, left: Option<Left>) {
         self.k.this_cpu().nr_running -= 1;
         let t = self.k.task(task);
         t.queued = false;
@@ -94,13 +103,13 @@ impl<E: Engine> Sim<E> {
         t.watched = false;
         t.mirror_flags(self.vm.world());
         if self.may_go_straight(|| Frame::Pick) {
-            self.pick_after_block(c);
+            self.pick_after_block(c, left);
         }
     }
 
     /// Like `deactivated`, if that had to wait.
     #[inline(never)]
     pub(crate) fn deactivated_later(&mut self, c: CpuId, task: TaskId) {
-        self.deactivated(c, task);
+        self.deactivated(c, task, None);
     }
 }

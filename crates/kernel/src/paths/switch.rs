@@ -1,6 +1,7 @@
 //! The switch: the previous task is put back, the next one set, and the classes of both are notified
 //! (`put_prev_set_next_task()`).
 
+use crate::paths::block::Left;
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
@@ -16,7 +17,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
         let prev = self.k.this_cpu().curr;
         if !next.is_idle() && self.k.has_left_queue(prev) && self.k.this_cpu().pauses.is_empty() {
-            return self.switch_from_left(c, prev, next);
+            return self.switch_from_left(c, prev, next, None);
         }
         self.switch_otherwise(c, prev, next);
     }
@@ -24,9 +25,10 @@ impl<E: Engine> Sim<E> {
     /// Like `switch` from a task that has left its queue already, for a CPU that has no reason to pause: usually
     /// nothing has to be charged or called before the switch itself.
     #[inline(always)]
-    pub(crate) fn switch_from_left(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+    pub(crate) fn switch_from_left(&mut self, c: CpuId, prev: TaskId, next: TaskId, left: Option<Left>) {
         debug_assert!(self.k.has_left_queue(prev) && prev != next && self.k.this_cpu().pauses.is_empty());
-        let Some((next_ea, is_dead)) = self.k.switch_between(self.vm.world(), c, prev, next) else {
+        let Some((next_ea, is_dead)) = self.k.switch_between(self.vm.world(), c, prev, next, left.is_some())
+        else {
             return self.switch_otherwise(c, prev, next);
         };
         if self.called(c, Op::Running, (next, &[next_ea.0]), || Frame::Scheduled { prev }) {

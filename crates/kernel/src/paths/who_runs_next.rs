@@ -3,13 +3,13 @@
 //!
 //! The rules of each class are in `rules/CLASS/who_runs_next.rs`; what follows is in [`crate::paths::switch`].
 
+use crate::paths::block::Left;
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
 use crate::state::frame::fair::FairFrame;
 use crate::state::scx::Phase;
 use crate::state::scx::events::ScxEvent;
-use crate::state::task::State;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{DSP_MAX_LOOPS, Op};
 use keel_abi::{CpuId, TaskId};
@@ -31,31 +31,26 @@ impl<E: Engine> Sim<E> {
         cpu.lock.defers = true;
         cpu.need_resched = false;
         cpu.resched_at = keel_abi::Instant::NEVER;
-        let curr = cpu.curr;
-        if !curr.is_idle() && matches!(self.k.tasks[curr].state, State::Blocking | State::Exiting) {
-            if self.may_go(|| Frame::Deactivate) {
-                self.deactivate(c);
-            }
-        } else if self.may_go(|| Frame::Pick) {
-            self.pick(c);
+        if self.may_go(|| Frame::Deactivate) {
+            self.deactivate_or_pick(c);
         }
     }
 
     /// [`Frame::Pick`]: picks the next task. The usual case is a CPU with tasks of sched_ext alone.
     pub(crate) fn pick(&mut self, c: CpuId) {
         let may_continue = self.k.is_queued(self.k.cpus.this_cpu.curr);
-        self.pick_knowing(c, may_continue);
+        self.pick_knowing(c, may_continue, None);
     }
 
     /// Like `pick` right after the previous task has left its queue.
     #[inline(always)]
-    pub(crate) fn pick_after_block(&mut self, c: CpuId) {
-        self.pick_knowing(c, false);
+    pub(crate) fn pick_after_block(&mut self, c: CpuId, left: Option<Left>) {
+        self.pick_knowing(c, false, left);
     }
 
     /// Like `pick_after_block` if it is known whether the previous task is still queued.
     #[inline(always)]
-    fn pick_knowing(&mut self, c: CpuId, may_continue: bool) {
+    fn pick_knowing(&mut self, c: CpuId, may_continue: bool, left: Option<Left>) {
         let cpu = &mut *self.k.cpus.this_cpu;
         cpu.picks += 1;
         cpu.errands.set_throttles(false);
@@ -69,7 +64,7 @@ impl<E: Engine> Sim<E> {
         }
         self.k.this_cpu().in_balance = true;
         if self.may_go_straight(|| Frame::Dispatch { left: DSP_MAX_LOOPS }) {
-            self.dispatch_here(c, DSP_MAX_LOOPS);
+            self.dispatch_here(c, DSP_MAX_LOOPS, left);
         }
     }
 
@@ -183,13 +178,13 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Dispatch`]: the global queue first, then the scheduler
     /// (`scx_dispatch_sched()`).
     #[inline(never)]
-    pub(crate) fn dispatch(&mut self, c: CpuId, left: u32) {
-        self.dispatch_here(c, left);
+    pub(crate) fn dispatch(&mut self, c: CpuId, rounds: u32) {
+        self.dispatch_here(c, rounds, None);
     }
 
     /// Like `dispatch`, inlined into the path of a task that blocks.
     #[inline(always)]
-    fn dispatch_here(&mut self, c: CpuId, left: u32) {
+    fn dispatch_here(&mut self, c: CpuId, rounds: u32, left: Option<Left>) {
         if let Some(next) = self.k.next_global(self.vm.world(), c) {
             return self.found(c, next);
         }
@@ -198,22 +193,24 @@ impl<E: Engine> Sim<E> {
         }
         let cpu = self.k.this_cpu();
         cpu.dispatch.dispatched = 0;
-        let prev = cpu.curr;
-        let prev_ea = match prev {
-            TaskId::IDLE => 0,
-            prev if self.k.tasks[prev].class == SchedClass::Ext => self.k.tasks[prev].ea.0,
-            _ => 0,
+        let (prev, prev_ea) = match left {
+            Some(left) => (left.task, left.ea.0),
+            None => {
+                let prev = cpu.curr;
+                let of_ext = self.k.tasks.get(prev).filter(|t| t.class == SchedClass::Ext);
+                (prev, of_ext.map_or(0, |t| t.ea.0))
+            }
         };
         let args = [self.k.cpu_argument(c), prev_ea];
-        if self.called(c, Op::Dispatch, (prev, &args), || Frame::Dispatched { left }) {
-            self.dispatched(c, left);
+        if self.called(c, Op::Dispatch, (prev, &args), || Frame::Dispatched { left: rounds }) {
+            self.dispatched(c, rounds, left);
         }
     }
 
     /// Like `dispatched`, if that had to wait.
     #[inline(never)]
     pub(crate) fn dispatched_later(&mut self, c: CpuId, left: u32) {
-        match self.moved_here(c) {
+        match self.moved_here(c, None) {
             Some((_, next)) => self.go_straight(Frame::Switch { next }, |sim| sim.switch(c, next)),
             None => self.dispatched_otherwise(c, left),
         }
@@ -221,24 +218,27 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Dispatched`]: flushes the dispatches that `ops.dispatch` buffered, and checks for a task again.
     #[inline(always)]
-    fn dispatched(&mut self, c: CpuId, left: u32) {
-        let Some((prev, next)) = self.moved_here(c) else { return self.dispatched_otherwise(c, left) };
+    fn dispatched(&mut self, c: CpuId, rounds: u32, left: Option<Left>) {
+        let Some((prev, next)) = self.moved_here(c, left) else {
+            return self.dispatched_otherwise(c, rounds);
+        };
         if self.may_go_straight(|| Frame::Switch { next }) {
-            self.switch_from_left(c, prev, next);
+            self.switch_from_left(c, prev, next, left);
         }
     }
 
     /// If `ops.dispatch` has moved a task here, and the CPU needs one: the previous task and that one. Nothing else is
-    /// left to do then.
+    /// left to do then. The previous task may be known to have `left`.
     #[inline(always)]
-    fn moved_here(&mut self, c: CpuId) -> Option<(TaskId, TaskId)> {
+    fn moved_here(&mut self, c: CpuId, left: Option<Left>) -> Option<(TaskId, TaskId)> {
         let cpu = &self.k.cpus.this_cpu;
-        let prev = cpu.curr;
+        let prev = left.map_or(cpu.curr, |left| left.task);
         if !cpu.dispatch.inserts.is_empty() || cpu.nr_immed > 0 {
             return None;
         }
         let next = self.k.first_local(c)?;
-        if !self.k.has_left_queue(prev) {
+        debug_assert!(left.is_none() || self.k.has_left_queue(prev));
+        if left.is_none() && !self.k.has_left_queue(prev) {
             return None;
         }
         self.k.this_cpu().in_balance = false;

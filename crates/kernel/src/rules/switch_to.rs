@@ -53,8 +53,8 @@ impl Kernel {
     }
 
     /// Like `switch_to`, with all that precedes it, from one of the scheduler's tasks that has left its queue to
-    /// another one. Returns where BPF sees that, and whether the one before is dead. Does nothing if there may be more
-    /// to do.
+    /// another one. It may be known that the former `sleeps`. Returns where BPF sees the latter, and whether the former
+    /// is dead. Does nothing if there may be more to do.
     #[inline(always)]
     pub(crate) fn switch_between<W: World>(
         &mut self,
@@ -62,6 +62,7 @@ impl Kernel {
         c: CpuId,
         prev: TaskId,
         next: TaskId,
+        sleeps: bool,
     ) -> Option<(Ea, bool)> {
         let (n, cpu) = (&mut self.tasks[next], &mut *self.cpus.this_cpu);
         let (is_ext, costs) = (n.class == SchedClass::Ext, &self.machine.costs);
@@ -88,7 +89,10 @@ impl Kernel {
             self.leave_for_cpu(queue, next, rq);
         }
         self.counters.switches += 1;
-        let (why, units) = self.task(prev).leaves_cpu();
+        let p = self.task(prev);
+        debug_assert!(!sleeps || p.why_leaves() == Why::Blocked);
+        let why = if sleeps { Why::Blocked } else { p.why_leaves() };
+        let units = p.leaves_cpu();
         self.tell_switch(c, prev, (why, units), next);
         Some((next_ea, why == Why::Exited))
     }
@@ -113,7 +117,7 @@ impl Kernel {
             return (Why::WasIdle, 0);
         }
         let t = self.task(prev);
-        let (why, units) = t.leaves_cpu();
+        let (why, units) = (t.why_leaves(), t.leaves_cpu());
         if t.class == SchedClass::Rt {
             self.put_rt(prev);
             self.note_rt(c, false);
@@ -170,13 +174,12 @@ impl Kernel {
 }
 
 impl Task {
-    /// Takes it off its CPU. Returns why it leaves, and how much it has done since that was last emitted.
+    /// Takes it off its CPU. Returns how much it has done since that was last emitted.
     #[inline(always)]
-    fn leaves_cpu(&mut self) -> (Why, u32) {
-        let why = self.why_leaves();
+    fn leaves_cpu(&mut self) -> u32 {
         self.on_cpu = false;
         self.yielded = false;
-        (why, self.counted)
+        self.counted
     }
 
     /// Puts it on its CPU.
