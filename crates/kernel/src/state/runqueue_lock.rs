@@ -184,7 +184,20 @@ impl Kernel {
     /// within a step of `c`.
     #[inline(always)]
     pub(crate) fn hold_rq(&mut self, c: CpuId, rq: CpuId, work_ps: u64) {
+        self.hold_rq_to(c, rq, work_ps, |_, _| {});
+    }
+
+    /// Like `hold_rq`, to make this change to the CPU that takes the step and to the other one.
+    #[inline(always)]
+    pub(crate) fn hold_rq_to(
+        &mut self,
+        c: CpuId,
+        rq: CpuId,
+        work_ps: u64,
+        change: impl FnOnce(&mut Cpu, &mut Cpu),
+    ) {
         let (me, other) = self.cpus.this_and(rq);
+        change(me, other);
         if !other.lock.is_free(me.clock) {
             return self.hold_busy_rq(c, rq, work_ps);
         }

@@ -125,11 +125,12 @@ impl Kernel {
         debug_assert_eq!(t.migration_disabled, 0, "a spell without migration");
         (t.cpu, t.wake_cpu) = (c, c);
         t.mirror_cpu(world);
-        let (me, other) = self.cpus.this_and(from);
-        other.nr_running -= 1;
-        me.nr_running += 1;
-        let task_ps = self.lines.rewrite_task_ps(task, &me.holder);
-        self.hold_rq(c, from, self.machine.costs.migration_ns * 1000 + task_ps);
+        let task_ps = self.lines.rewrite_task_ps(task, self.cpus.holder());
+        let work_ps = self.machine.costs.migration_ns * 1000 + task_ps;
+        self.hold_rq_to(c, from, work_ps, |me, other| {
+            other.nr_running -= 1;
+            me.nr_running += 1;
+        });
         self.tell(Class::BRIEF, c, What::Migrate { task, from, to: c });
     }
 }

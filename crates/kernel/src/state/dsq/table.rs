@@ -104,21 +104,28 @@ impl DsqTable {
     /// The scheduler's queue with this id; never a built-in one.
     #[inline]
     pub fn find(&self, id: DsqId) -> Option<DsqHandle> {
-        self.find_small(id).or_else(|| self.find_large(id))
+        let small = self.small(id);
+        let handle = if small != NOWHERE { small } else { self.large(id) };
+        (handle != NOWHERE).then_some(DsqHandle(handle))
     }
 
-    /// Like `find` for an id that is not looked up by index.
+    /// The handle of the queue with an id that is not looked up by index.
     #[inline(never)]
-    fn find_large(&self, id: DsqId) -> Option<DsqHandle> {
-        let handle = if id.0 < DIRECT_IDS { NOWHERE } else { self.hashed.get(id.0) };
-        (handle != NOWHERE).then_some(DsqHandle(handle))
+    fn large(&self, id: DsqId) -> u32 {
+        if id.0 < DIRECT_IDS { NOWHERE } else { self.hashed.get(id.0) }
+    }
+
+    /// The handle of the queue with an id that is looked up by index.
+    #[inline(always)]
+    fn small(&self, id: DsqId) -> u32 {
+        debug_assert!(self.direct.len() as u64 <= DIRECT_IDS);
+        self.direct.get(id.0 as usize).copied().unwrap_or(NOWHERE)
     }
 
     /// Like `find` for an id that is looked up by index; nothing for any other.
     #[inline(always)]
     pub(crate) fn find_small(&self, id: DsqId) -> Option<DsqHandle> {
-        debug_assert!(self.direct.len() as u64 <= DIRECT_IDS);
-        let handle = self.direct.get(id.0 as usize).copied().unwrap_or(NOWHERE);
+        let handle = self.small(id);
         (handle != NOWHERE).then_some(DsqHandle(handle))
     }
 
