@@ -23,8 +23,10 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn deactivate_or_pick(&mut self, c: CpuId) {
         let cpu = &mut *self.k.cpus.this_cpu;
         let (task, at) = (cpu.curr, cpu.clock);
-        // The idle task is none.
-        let Some(t) = self.k.tasks.get_mut(task) else { return self.pick(c) };
+        if task.is_idle() {
+            return self.pick(c);
+        }
+        let t = &mut self.k.tasks[task];
         match t.state {
             State::Blocking if t.class == SchedClass::Ext => {}
             State::Blocking | State::Exiting => return self.deactivate_otherwise(c, task, at),

@@ -57,10 +57,11 @@ impl Kernel {
     /// Returns whether the task's mask has to be reduced to its CPU before it is scheduled.
     #[inline]
     pub(crate) fn is_to_be_pinned(&self, task: TaskId) -> bool {
-        self.scx.needs_slow_path
-            && !task.is_idle()
-            && self.tasks[task].migration_disabled > 0
-            && !self.tasks[task].is_pinned
+        if !self.scx.needs_slow_path {
+            return false;
+        }
+        std::hint::cold_path();
+        !task.is_idle() && self.tasks[task].migration_disabled > 0 && !self.tasks[task].is_pinned
     }
 
     /// Returns the address of a mask of one CPU (`cpumask_of()`).

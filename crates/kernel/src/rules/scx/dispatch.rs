@@ -13,11 +13,14 @@ impl Kernel {
     /// Moves a task from the node's global queue to `c`'s local one.
     #[inline(always)]
     pub(crate) fn consume_global<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
-        let queue = self.cpus.this_cpu.global;
-        match self.queues.table.queue(queue).first() {
-            Some(first) => self.consume_from_global(world, c, (queue, first)),
-            None => self.consume_nothing(queue),
+        let cpu = &mut *self.cpus.this_cpu;
+        let queue = cpu.global;
+        let (dsq, _) = self.queues.table.queue_mut(queue);
+        if let Some(first) = dsq.first() {
+            return self.consume_from_global(world, c, (queue, first));
         }
+        cpu.spent_ps += self.lines.read_queue_ps(&mut dsq.line, &cpu.holder);
+        false
     }
 
     #[inline(never)]
@@ -37,15 +40,11 @@ impl Kernel {
     ) -> bool {
         match self.queues.table.queue(queue).first() {
             Some(first) => self.consume_from(world, c, (queue, first), enq_flags),
-            None => self.consume_nothing(queue),
+            None => {
+                self.read_queue(queue);
+                false
+            }
         }
-    }
-
-    /// Like `consume` for an empty queue.
-    #[inline(always)]
-    fn consume_nothing(&mut self, queue: QueueId) -> bool {
-        self.read_queue(queue);
-        false
     }
 
     /// Like `consume` for a queue that has a first task.

@@ -109,7 +109,7 @@ impl KernelLines {
     }
 
     /// Reads a dispatch queue.
-    #[inline]
+    #[inline(always)]
     pub fn read_queue_ps(&mut self, line: &mut Line, by: &Holder) -> u64 {
         self.transfers.read_counted_ps(line, by, &mut self.uses.queues)
     }
