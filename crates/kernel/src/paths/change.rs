@@ -60,7 +60,7 @@ impl<E: Engine> Sim<E> {
 
     /// Runs [`Frame::ChangeCpus`]: `set_cpus_allowed_scx()`.
     pub(crate) fn change_cpus(&mut self, c: CpuId, task: TaskId, step: u32) {
-        let cpus = self.k.wanted_cpus(task, step);
+        let cpus = self.k.wanted_cpus(step);
         self.k.give_cpus(self.vm.world(), task, cpus);
         self.call_set_cpumask(c, task);
     }

@@ -18,7 +18,7 @@ impl<E: Engine> Sim<E> {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::SetPolicy { task, step });
         }
-        let policy = self.k.wanted_policy(task, step);
+        let policy = self.k.wanted_policy(step);
         if (self.k.tasks[task].class, self.k.class_for(policy)) == (SchedClass::Ext, SchedClass::Ext) {
             let again = Frame::SetPolicy { task, step };
             return self.begin_change(c, again, Frame::ChangeWithin { task, policy }, task);

@@ -102,15 +102,15 @@ impl Kernel {
     /// Returns whether such a step changes anything. It does not if the CPUs stay the same, if none of them is online
     /// (`-EINVAL`), or if it would move a task with migration disabled away from its CPU (`-EBUSY`).
     pub(crate) fn would_confine(&self, task: TaskId, step: u32) -> bool {
-        let cpus = self.wanted_cpus(task, step);
+        let cpus = self.wanted_cpus(step);
         let t = &self.tasks[task];
         let is_busy = t.migration_disabled > 0 && !cpus.contains(t.cpu);
         cpus != t.cpus && !is_busy && cpus.iter().any(|c| self.cpus[c].online)
     }
 
     /// Returns the CPUs that a step of the task's program confines it to. An empty set means all CPUs.
-    pub(crate) fn wanted_cpus(&self, task: TaskId, step: u32) -> CpuSet {
-        match self.steps.of(&self.tasks[task], step) {
+    pub(crate) fn wanted_cpus(&self, step: u32) -> CpuSet {
+        match self.steps.at(step) {
             Some(Step::Affinity(cpus)) if !cpus.is_empty() => cpus.clone(),
             _ => CpuSet::first(self.cpus.len() as u32),
         }

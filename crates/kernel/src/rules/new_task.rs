@@ -46,7 +46,7 @@ impl Kernel {
             None => (0, CpuSet::new(), Policy::Other),
         };
         let cpus = if wanted.is_empty() { all } else { wanted };
-        let number = self.tasks.len() as u64;
+        let (number, program) = (self.tasks.len() as u64, self.steps.begin_of(spec));
         let pid = Pid(self.next_pid);
         self.next_pid += 1;
         let task = self.tasks.push(Task {
@@ -82,9 +82,9 @@ impl Kernel {
             weight: crate::rules::policy::weight_of(policy, nice),
             pid,
             spec,
-            program: self.steps.begin_of(spec),
+            program,
             doing: Doing::Steps,
-            next_step: 0,
+            next_step: program,
             loops: Vec::new(),
             began: Instant::NEVER,
             timers: Vec::new(),

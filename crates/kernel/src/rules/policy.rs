@@ -63,8 +63,8 @@ impl Kernel {
         self.set_vtime(world, task, 0);
     }
 
-    pub(crate) fn wanted_policy(&self, task: TaskId, step: u32) -> Policy {
-        match self.steps.of(&self.tasks[task], step) {
+    pub(crate) fn wanted_policy(&self, step: u32) -> Policy {
+        match self.steps.at(step) {
             Some(&Step::Policy(policy)) => policy,
             other => unreachable!("a change of policy to {other:?}"),
         }

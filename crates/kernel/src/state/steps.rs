@@ -18,9 +18,9 @@ impl Steps {
         let (mut list, mut begins) = (vec![None], Vec::with_capacity(specs.len()));
         for spec in specs {
             begins.push(list.len() as u32);
-            let end = spec.steps.len() as u32;
+            let (begin, length) = (list.len() as u32, spec.steps.len() as u32);
             let steps = std::mem::take(&mut spec.steps).into_iter();
-            list.extend(steps.map(|step| Some(within(step, end))));
+            list.extend(steps.map(|step| Some(placed(step, begin, length))));
             list.push(None);
         }
         Self { list, begins }
@@ -34,31 +34,34 @@ impl Steps {
     /// The next step of a task; `None` at the end of its program.
     #[inline]
     pub(crate) fn next_of(&self, task: &Task) -> Option<&Step> {
-        self.of(task, task.next_step)
+        self.at(task.next_step)
     }
 
-    /// The step with this number in a task's program; `None` at its end.
+    /// The step at this place in the list; `None` at the end of a program.
     #[inline]
-    pub(crate) fn of(&self, task: &Task, number: u32) -> Option<&Step> {
-        self.list[(task.program + number) as usize].as_ref()
+    pub(crate) fn at(&self, place: u32) -> Option<&Step> {
+        self.list[place as usize].as_ref()
     }
 
-    /// The number of steps in a task's program: the number of its next step at the end.
+    /// Where a task's program ends.
     pub(crate) fn end_of(&self, task: &Task) -> u32 {
         let steps = self.list[task.program as usize..].iter().take_while(|step| step.is_some());
-        steps.count() as u32
+        task.program + steps.count() as u32
     }
 
-    /// Replaces a step of a task's program, for all tasks that have the program.
-    pub(crate) fn replace(&mut self, task: &Task, number: u32, step: Step) {
-        self.list[(task.program + number) as usize] = Some(step);
+    /// Replaces the step with this number in a task's program, for all tasks that have the program. Returns its place.
+    pub(crate) fn replace(&mut self, task: &Task, number: u32, step: Step) -> u32 {
+        let place = task.program + number;
+        self.list[place as usize] = Some(step);
+        place
     }
 }
 
-/// A step of a program that ends at `end`. A loop back leads nowhere else.
-fn within(step: Step, end: u32) -> Step {
+/// A step of a program of this length that begins at this place: a loop leads back to a place in the list, and to none
+/// outside the program.
+fn placed(step: Step, begin: u32, length: u32) -> Step {
     match step {
-        Step::Loop { to, times, slot } => Step::Loop { to: to.min(end), times, slot },
+        Step::Loop { to, times, slot } => Step::Loop { to: begin + to.min(length), times, slot },
         step => step,
     }
 }
@@ -79,8 +82,8 @@ mod tests {
         let back = |to| Step::Loop { to, times: None, slot: 0 };
         check(&[], &[], &[None]);
         check(&[&[]], &[1], &[None, None]);
-        let both = [None, Some(Step::Count), Some(back(0)), None, Some(Step::Yield), None];
-        check(&[&[Step::Count, back(0)], &[Step::Yield]], &[1, 4], &both);
-        check(&[&[back(7)]], &[1], &[None, Some(back(1)), None]);
+        let both = [None, Some(Step::Count), Some(back(1)), None, Some(back(4)), None];
+        check(&[&[Step::Count, back(0)], &[back(0)]], &[1, 4], &both);
+        check(&[&[back(7)]], &[1], &[None, Some(back(2)), None]);
     }
 }

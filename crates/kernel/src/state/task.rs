@@ -145,7 +145,7 @@ pub(crate) struct Task {
     pub(crate) queue: Option<QueueId>,
     /// Where its program begins in [`Steps`](crate::state::steps::Steps).
     pub(crate) program: u32,
-    /// The next step of its program.
+    /// The place of the next step of its program in that list.
     pub(crate) next_step: u32,
     /// Distinguishes a sleep's timer from an earlier one.
     pub(crate) sleeps: u32,

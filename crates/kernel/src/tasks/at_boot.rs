@@ -50,8 +50,8 @@ impl<E: Engine> Sim<E> {
 
     fn begin_sleep(&mut self, task: TaskId, cpu: CpuId, now: Instant) {
         let t = &mut self.k.tasks[task];
-        t.next_step = 1;
-        let step = self.k.steps.of(t, 0);
+        let step = self.k.steps.next_of(t);
+        t.next_step += 1;
         let Some(&Step::Sleep(amount) | &Step::SleepDeferrable(amount)) = step else {
             unreachable!("kernel threads begin asleep")
         };

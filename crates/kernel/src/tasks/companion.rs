@@ -77,12 +77,12 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Act::Confine(cpus) => {
-                self.k.steps.replace(&self.k.tasks[task], CONFINES, Step::Affinity(cpus));
-                if !self.k.would_confine(task, CONFINES) {
+                let step = self.k.steps.replace(&self.k.tasks[task], CONFINES, Step::Affinity(cpus));
+                if !self.k.would_confine(task, step) {
                     return self.call_and_act(c);
                 }
                 self.syscall(c);
-                self.k.this_cpu().stack.extend([Frame::Act, Frame::SetCpus { task, step: CONFINES }]);
+                self.k.this_cpu().stack.extend([Frame::Act, Frame::SetCpus { task, step }]);
                 Then::Leave
             }
             Act::Sleep(span) => self.sleep_until(c, task, now + span, keel_trace::Timer::Relative),

@@ -16,6 +16,7 @@ pub(crate) mod spin;
 pub(crate) mod tape;
 
 use crate::paths::sim::Sim;
+use crate::state::cost::Costs;
 use crate::state::event::EventQueue;
 use crate::state::frame::Frame;
 use crate::state::frame::cgroup::CgroupFrame;
@@ -188,7 +189,7 @@ impl<E: Engine> Sim<E> {
     fn take_step(&mut self, c: CpuId, task: TaskId) -> Then {
         let t = &mut self.k.tasks[task];
         let number = t.next_step;
-        let Some(step) = self.k.steps.of(t, number) else {
+        let Some(step) = self.k.steps.at(number) else {
             return self.exit_task(c, task);
         };
         t.next_step = number + 1;
@@ -371,10 +372,14 @@ impl<E: Engine> Sim<E> {
 
     #[inline(always)]
     fn sleep_until_timer(&mut self, c: CpuId, task: TaskId, until: Instant, timer: Timer) -> Then {
-        let until = until.max(self.k.cpus.this_cpu.clock) + self.k.timer_lateness(task);
-        let t = &mut self.k.tasks[task];
-        arm_sleep(t, &mut self.k.queue, task, until, timer);
-        t.state = State::Blocking;
+        let until = until.max(self.k.cpus.this_cpu.clock);
+        if self.k.noise.profile.is_some() {
+            self.k.begin_noisy_sleep(task, until, timer);
+        } else {
+            let (t, costs) = (&mut self.k.tasks[task], &self.k.machine.costs);
+            let late_ns = slack_ns(t, costs) + costs.timer_ns;
+            begin_sleep(t, &mut self.k.queue, task, until + Span::from_ns(late_ns), timer);
+        }
         self.syscall(c);
         self.k.resched_here();
         Then::Leave
@@ -438,6 +443,19 @@ fn arm_sleep(t: &mut Task, queue: &mut EventQueue, task: TaskId, at: Instant, ti
     queue.push(at, task.0);
 }
 
+/// The task blocks until its timer fires at `at`.
+#[inline(always)]
+fn begin_sleep(t: &mut Task, queue: &mut EventQueue, task: TaskId, at: Instant, timer: Timer) {
+    arm_sleep(t, queue, task, at, timer);
+    t.state = State::Blocking;
+}
+
+/// How much later a task's timers may fire, so that several fire at once. Real-time tasks have no slack.
+#[inline(always)]
+fn slack_ns(t: &Task, costs: &Costs) -> u64 {
+    if matches!(t.policy, Policy::Fifo(_) | Policy::RoundRobin(_)) { 0 } else { costs.timer_slack_ns }
+}
+
 /// The end of a loop of a task's program.
 #[inline(always)]
 fn loop_back(task: &mut Task, to: u32, times: Option<u32>, slot: u8) {
@@ -460,10 +478,15 @@ impl Kernel {
     #[inline(always)]
     fn timer_lateness(&mut self, task: TaskId) -> Span {
         let costs = &self.machine.costs;
-        // Real-time tasks have no slack.
-        let is_urgent = matches!(self.tasks[task].policy, Policy::Fifo(_) | Policy::RoundRobin(_));
-        let (slack_ns, timer_ns) = (if is_urgent { 0 } else { costs.timer_slack_ns }, costs.timer_ns);
+        let (slack_ns, timer_ns) = (slack_ns(&self.tasks[task], costs), costs.timer_ns);
         Span::from_ns(self.timer_delay_ns(task, slack_ns) + timer_ns)
+    }
+
+    /// A sleep begins whose length depends on noise.
+    #[inline(never)]
+    fn begin_noisy_sleep(&mut self, task: TaskId, until: Instant, timer: Timer) {
+        let at = until + self.timer_lateness(task);
+        begin_sleep(&mut self.tasks[task], &mut self.queue, task, at, timer);
     }
 
     /// When a timer expired last; initially, when the task that first uses it began. Timers beyond the

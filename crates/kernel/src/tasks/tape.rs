@@ -171,7 +171,8 @@ impl<E: Engine> Sim<E> {
 
     /// Takes one of the steps behind the one that plays. The cost of its system call is on the tape.
     fn play_step(&mut self, c: CpuId, task: TaskId, step: u32) -> Then {
-        let plays = self.k.tasks[task].next_step;
+        let t = &self.k.tasks[task];
+        let (plays, step) = (t.next_step, t.program + step);
         if step <= plays {
             return Then::GoOn;
         }

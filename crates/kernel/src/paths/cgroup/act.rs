@@ -17,7 +17,7 @@ impl<E: Engine> Sim<E> {
             return self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step }));
         }
         self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Unlock));
-        let act = self.k.cgroup_step_of(task, step);
+        let act = self.k.cgroup_step_of(step);
         if let CgroupStep::Make(id) = act {
             return self.make_cgroup(c, id);
         }
@@ -30,7 +30,7 @@ impl<E: Engine> Sim<E> {
             CgroupStep::Remove(_) => self.remove_cgroup(c, number),
             CgroupStep::Weight(_, weight) => self.weigh_cgroup(c, number, weight),
             CgroupStep::Idle(_, idle) => self.idle_cgroup(c, number, idle),
-            CgroupStep::Bandwidth(_, bandwidth) => self.limit_cgroup(c, (task, step), number, bandwidth),
+            CgroupStep::Bandwidth(_, bandwidth) => self.limit_cgroup(c, step, number, bandwidth),
             CgroupStep::Make(_) => {}
         }
     }
@@ -117,10 +117,10 @@ impl<E: Engine> Sim<E> {
     }
 
     /// `scx_group_set_bandwidth()`.
-    fn limit_cgroup(&mut self, c: CpuId, (task, step): (TaskId, u32), number: Number, new: Bandwidth) {
+    fn limit_cgroup(&mut self, c: CpuId, step: u32, number: Number, new: Bandwidth) {
         let group = &self.k.cgroups[number];
         let (ea, differs) = (group.ea, group.bandwidth != new);
-        self.then(CgroupFrame::Limited { number, task, step });
+        self.then(CgroupFrame::Limited { number, step });
         if differs && self.k.tells_of_cgroups(Op::CgroupSetBandwidth) {
             let args = [ea.0, new.period_us, new.quota_us, new.burst_us];
             self.start(c, Op::CgroupSetBandwidth, TaskId::IDLE, &args);

@@ -26,8 +26,8 @@ impl<E: Engine> Sim<E> {
                 self.k.emit_group(number);
                 self.k.cgroup_changed_fair(number, false);
             }
-            CgroupFrame::Limited { number, task, step } => {
-                self.k.cgroups[number].bandwidth = self.k.bandwidth_of_step(task, step);
+            CgroupFrame::Limited { number, step } => {
+                self.k.cgroups[number].bandwidth = self.k.bandwidth_of_step(step);
                 self.k.emit_group(number);
                 self.k.cgroup_changed_fair(number, true);
             }

@@ -28,7 +28,7 @@ pub(crate) enum CgroupFrame {
     /// `ops.cgroup_set_idle` has returned.
     Idled { number: Number, idle: bool },
     /// `ops.cgroup_set_bandwidth` has returned; the step says what happens next.
-    Limited { number: Number, task: TaskId, step: u32 },
+    Limited { number: Number, step: u32 },
 
     /// `scx_cgroup_can_attach()`: asks about the next task to move, starting at this one.
     Prepare { task: TaskId, to: Number, whole: bool, from: u32 },

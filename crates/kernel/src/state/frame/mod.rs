@@ -134,7 +134,7 @@ pub(crate) enum Frame {
     ChangeQuiesce { task: TaskId },
     /// Sets the nice value, with the task off its runqueue.
     ChangeNice { task: TaskId, nice: i8 },
-    /// The current task sets its CPUs to those that step `step` of its spec names: takes its runqueue's lock.
+    /// The current task sets its CPUs to those that the step at this place names: takes its runqueue's lock.
     SetCpus { task: TaskId, step: u32 },
     /// Sets the task's CPUs.
     ChangeCpus { task: TaskId, step: u32 },
@@ -144,7 +144,7 @@ pub(crate) enum Frame {
     Pinned { task: TaskId, is_pinned: bool },
     /// The task's migration-disabled section is over.
     SectionOver { task: TaskId },
-    /// The current task sets its policy to the one that step `step` of its spec names.
+    /// The current task sets its policy to the one that the step at this place names.
     SetPolicy { task: TaskId, step: u32 },
     /// `ops.quiescent`, before a change of class.
     PolicyQuiesce { task: TaskId, to: Urgency },
