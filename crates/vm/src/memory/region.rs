@@ -123,6 +123,8 @@ pub struct Region {
     races: Option<Box<Races>>,
     /// The fast check for most accesses of a word.
     plain: Plain,
+    /// Where its first address is in the host's memory.
+    plain_start: *mut u8,
     invalid: InvalidAccesses,
 }
 
@@ -190,6 +192,7 @@ impl Region {
             watch: None,
             races: None,
             plain: Plain::default(),
+            plain_start: std::ptr::null_mut(),
             invalid: InvalidAccesses::default(),
         })
     }

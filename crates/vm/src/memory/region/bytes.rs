@@ -43,7 +43,7 @@ impl Region {
             return self.known_anywhere(at);
         }
         // SAFETY: what is plain is in bounds; and as in `slice_at`.
-        unsafe { *self.bytes.start().as_ptr().add(at.0.wrapping_sub(BASE) as usize).cast::<[u8; N]>() }
+        unsafe { *self.plain_place(at).cast::<[u8; N]>() }
     }
 
     #[cold]
@@ -59,9 +59,8 @@ impl Region {
         if !self.plain.holds_all(at, 8 * N as u64) {
             return None;
         }
-        let start = at.0.wrapping_sub(BASE) as usize;
         // SAFETY: what is plain is in bounds, and so is all between two plain words; and as in `slice_at`.
-        let words = unsafe { self.bytes.start().as_ptr().add(start).cast::<[u64; N]>().read_unaligned() };
+        let words = unsafe { self.plain_place(at).cast::<[u64; N]>().read_unaligned() };
         Some(words.map(u64::from_le))
     }
 
@@ -70,11 +69,9 @@ impl Region {
     pub(in crate::memory) fn put_plain_words<const N: usize>(&mut self, at: Ea, words: [u64; N]) -> bool {
         let are_plain = self.plain.holds_all(at, 8 * N as u64);
         if are_plain {
-            let start = at.0.wrapping_sub(BASE) as usize;
-            let place = self.bytes.start().as_ptr();
             // SAFETY: what is plain is in bounds and writable, and so is all between two plain words; `self` is held
             // exclusively.
-            unsafe { place.add(start).cast::<[u64; N]>().write_unaligned(words.map(u64::to_le)) };
+            unsafe { self.plain_place(at).cast::<[u64; N]>().write_unaligned(words.map(u64::to_le)) };
         }
         are_plain
     }
@@ -103,9 +100,15 @@ impl Region {
         if !self.plain.holds_object(at, N as u64) {
             return self.object_anywhere(at);
         }
-        let place = self.bytes.start().as_ptr();
         // SAFETY: what is plain is in bounds and writable; and as in `slice_at`, with `self` held exclusively.
-        unsafe { &mut *place.add(at.0.wrapping_sub(BASE) as usize).cast::<[u8; N]>() }
+        unsafe { &mut *self.plain_place(at).cast::<[u8; N]>() }
+    }
+
+    /// Where the host finds an address that is plain: `plain_start` is part of the mapping `bytes`, which it has from the
+    /// same pointer.
+    #[inline(always)]
+    fn plain_place(&self, at: Ea) -> *mut u8 {
+        self.plain_start.wrapping_add(self.plain.distance(at))
     }
 
     #[cold]
@@ -122,8 +125,8 @@ impl Region {
         if !self.plain.holds(at, len) {
             return self.put_known_anywhere(at, bytes);
         }
-        // SAFETY: what is plain is in bounds.
-        unsafe { self.slice_mut_at(at.0.wrapping_sub(BASE), len) }.copy_from_slice(bytes);
+        // SAFETY: what is plain is in bounds and writable; and as in `slice_at`, with `self` held exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.plain_place(at), len as usize) }.copy_from_slice(bytes);
     }
 
     #[cold]

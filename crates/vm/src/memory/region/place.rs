@@ -47,7 +47,9 @@ impl Region {
     /// The end of allocated memory, or the beginning of writable memory, has changed.
     fn note_plain(&mut self) {
         let behind = if self.window.is_some() { window::END } else { 0 };
-        self.plain = Plain::new(self.writable_from.max(behind), self.high_water());
+        let from = self.writable_from.max(behind);
+        self.plain = Plain::new(from, self.high_water());
+        self.plain_start = self.bytes.start().as_ptr().wrapping_add(from as usize);
     }
 
     fn born(&mut self, off: u64, len: u64, writable: bool) -> Ea {

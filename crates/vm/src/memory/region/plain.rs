@@ -27,6 +27,12 @@ impl Plain {
         Self { first, count: end.saturating_sub(from + WORD), objects: end.saturating_sub(from + OBJECT) }
     }
 
+    /// The distance of an address from the first one: the check of an address has computed it already.
+    #[inline(always)]
+    pub(super) const fn distance(self, at: Ea) -> usize {
+        at.0.wrapping_sub(self.first) as usize
+    }
+
     /// Returns whether these bytes are certainly plain. Only accesses of at most a word can be.
     #[inline(always)]
     pub(super) const fn holds(self, at: Ea, len: u64) -> bool {
