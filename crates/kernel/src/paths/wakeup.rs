@@ -151,7 +151,7 @@ impl<E: Engine> Sim<E> {
             true => CpuId(answer as u32),
             false => self.no_cpu_selected(c, task, answer),
         };
-        let (t, cpu) = (&self.k.tasks[task], &self.k.cpus[chosen]);
+        let (t, cpu) = (&mut self.k.tasks[task], &self.k.cpus[chosen]);
         t.mirror_selected(self.vm.world(), answer);
         debug_assert!(!STRAIGHT || t.migration_disabled == 0);
         let may_use = if STRAIGHT { t.may_use_freely(chosen, cpu) } else { t.may_use(chosen, cpu) };
@@ -159,7 +159,11 @@ impl<E: Engine> Sim<E> {
             self.place_elsewhere(c, task, flags, waker);
             return None;
         }
-        self.k.emit_placed(c, task, chosen, Chooser::SelectCpu);
+        if self.k.out.is_brief() {
+            t.placed = Some((Chooser::SelectCpu, t.wake_cpu));
+        } else {
+            self.k.tell_placed(c, task, chosen, Chooser::SelectCpu);
+        }
         if chosen != c && self.k.should_queue_wakeup(c, task, chosen, flags) {
             self.k.send_wakeup(c, task, chosen, waker);
             return None;
@@ -432,12 +436,18 @@ impl Kernel {
     /// Emits that the task is placed, or leaves that to its wakeup.
     #[inline(always)]
     fn emit_placed(&mut self, c: CpuId, task: TaskId, chosen: CpuId, by: Chooser) {
-        let t = &mut self.tasks[task];
-        let prev = t.wake_cpu;
         if self.out.is_brief() {
-            t.placed = Some((by, prev));
-            return;
+            let t = &mut self.tasks[task];
+            t.placed = Some((by, t.wake_cpu));
+        } else {
+            self.tell_placed(c, task, chosen, by);
         }
+    }
+
+    /// Emits that the task is placed, at once.
+    #[inline(never)]
+    fn tell_placed(&mut self, c: CpuId, task: TaskId, chosen: CpuId, by: Chooser) {
+        let prev = self.tasks[task].wake_cpu;
         let idle = self.cpus[chosen].is_idle();
         self.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen, by, idle });
     }

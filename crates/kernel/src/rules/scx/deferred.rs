@@ -118,7 +118,7 @@ impl Kernel {
         self.tell(Class::BRIEF, c, What::Migrate { task, from, to });
     }
 
-    /// Like `move_task` for a task of runqueue `from` that comes to `c`, which was the last to write it.
+    /// Like `move_task` for a task of runqueue `from` that comes to `c`, which was the last to write it. Emits nothing.
     #[inline(always)]
     pub(crate) fn move_here<W: World>(&mut self, world: &mut W, c: CpuId, (task, from): (TaskId, CpuId)) {
         let t = &mut self.tasks[task];
@@ -131,6 +131,5 @@ impl Kernel {
             other.nr_running -= 1;
             me.nr_running += 1;
         });
-        self.tell(Class::BRIEF, c, What::Migrate { task, from, to: c });
     }
 }

@@ -8,6 +8,7 @@ use crate::state::task::{OpsState, Task};
 use keel_abi::bpf::World;
 use keel_abi::scx::enq;
 use keel_abi::{CpuId, TaskId};
+use keel_trace::{Class, What};
 
 impl Kernel {
     /// Moves a task from the node's global queue to `c`'s local one.
@@ -104,13 +105,21 @@ impl Kernel {
     /// queue.
     #[inline(always)]
     fn pull<W: World>(&mut self, world: &mut W, c: CpuId, (task, from): (TaskId, CpuId), enq_flags: u64) {
-        if from != c {
-            self.move_here(world, c, (task, from));
+        let is_simple = self.this_cpu().in_balance && self.is_simple_insert(enq_flags);
+        if from == c {
+            return match is_simple {
+                true => self.insert_here(c, task, None),
+                false => self.insert_local(world, c, c, task, enq_flags),
+            };
         }
-        if self.this_cpu().in_balance && self.is_simple_insert(enq_flags) {
-            self.insert_here(c, task);
-        } else {
-            self.insert_local(world, c, c, task, enq_flags);
+        self.move_here(world, c, (task, from));
+        if is_simple && self.out.is_brief() {
+            return self.insert_here(c, task, Some(from));
+        }
+        self.tell(Class::BRIEF, c, What::Migrate { task, from, to: c });
+        match is_simple {
+            true => self.insert_here(c, task, None),
+            false => self.insert_local(world, c, c, task, enq_flags),
         }
     }
 

@@ -27,7 +27,8 @@ impl Kernel {
             return self.insert(world, c, self.queues.local(rq), task, enq_flags);
         }
         let task_ps = self.lines.write_task_ps(task, self.cpus.holder());
-        self.link_local(c, rq, (task, task_ps), is_at_head(enq_flags));
+        let queued = self.link_local(c, rq, (task, task_ps), is_at_head(enq_flags));
+        self.out.tell_inserted(self.now, c, (task, rq), queued);
         self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
@@ -39,18 +40,22 @@ impl Kernel {
     }
 
     /// Like [`Kernel::insert_local`] for a simple insert by a CPU that picks into its own queue, right after it has taken
-    /// the task out of another one.
+    /// the task out of another one. If events are in brief, this also emits that the task has come `from` elsewhere.
     #[inline(always)]
-    pub(crate) fn insert_here(&mut self, c: CpuId, task: TaskId) {
+    pub(crate) fn insert_here(&mut self, c: CpuId, task: TaskId, from: Option<CpuId>) {
         let task_ps = self.lines.rewrite_task_ps(task, self.cpus.holder());
-        self.link_local(c, c, (task, task_ps), false);
+        let queued = self.link_local(c, c, (task, task_ps), false);
+        match from {
+            Some(from) => self.out.tell_wanted(self.now, c, What::Pulled { task, from, to: c }),
+            None => self.out.tell_inserted(self.now, c, (task, c), queued),
+        }
         let cpu = self.this_cpu();
         cpu.next_class = cpu.next_class.max(SchedClass::Ext);
     }
 
-    /// Links `task`, whose line has cost `task_ps`, into the local queue of `rq`.
+    /// Links `task`, whose line has cost `task_ps`, into the local queue of `rq`. Returns the event that says so.
     #[inline(always)]
-    fn link_local(&mut self, c: CpuId, rq: CpuId, (task, task_ps): (TaskId, u64), at_head: bool) {
+    fn link_local(&mut self, c: CpuId, rq: CpuId, (task, task_ps): (TaskId, u64), at_head: bool) -> What {
         let queue = self.queues.local(rq);
         self.enters_queue(task, queue, false);
         let (dsq, links) = self.queues.table.queue_mut(queue);
@@ -64,7 +69,7 @@ impl Kernel {
         }
         let queued = What::Queued { task, dsq: dsq.id(), len: dsq.len() };
         self.charge_ps(c, ps);
-        self.out.tell_inserted(self.now, c, (task, rq), queued);
+        queued
     }
 
     /// `task` is in `queue` now. If that is not `in_custody` of its scheduler, `task` leaves its custody. Returns the
