@@ -155,10 +155,9 @@ impl Kernel {
         let by = self.cpus.holder();
         let (dsq, links) = self.queues.table.queue_mut(queue);
         let mut ps = self.lines.read_and_write_task_ps(first, by);
-        if let Some(behind) = dsq.neighbour_of_first(links, first) {
+        if let Some(behind) = dsq.take_first(links, first) {
             ps += self.lines.write_task_ps(behind, by);
         }
-        dsq.take_first(links, first);
         (ps, dsq.shown())
     }
 

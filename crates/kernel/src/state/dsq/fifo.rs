@@ -87,14 +87,16 @@ impl Fifo {
         }
     }
 
-    /// Removes the head, whose record this was.
+    /// Removes the head, whose record this was. Returns the task behind it.
     #[inline]
-    pub(super) fn remove_first(&mut self, links: &mut Links, gone: Link) {
+    pub(super) fn remove_first(&mut self, links: &mut Links, gone: Link) -> Option<TaskId> {
         self.head = gone.next;
-        match self.first() {
+        let behind = self.first();
+        match behind {
             Some(behind) => links.at_mut(behind).prev_or_place = NOWHERE,
             None => self.tail = NOWHERE,
         }
+        behind
     }
 
     /// The first task behind the head that is `eligible`.

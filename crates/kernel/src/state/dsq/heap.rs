@@ -65,12 +65,6 @@ impl Heap {
         self.entries.first().map(|e| e.task)
     }
 
-    /// The first child of the first task in a complete binary tree over the tasks.
-    #[inline]
-    pub(super) fn second(&self) -> Option<TaskId> {
-        self.entries.get(1).map(|e| e.task)
-    }
-
     /// The tasks between the next leaf and the root, in a complete binary tree over the tasks.
     #[inline]
     pub(super) fn way_down(&self) -> impl Iterator<Item = TaskId> {
@@ -137,16 +131,19 @@ impl Heap {
         self.sink(links, hole, entry);
     }
 
-    /// Removes the root.
+    /// Removes the root. Returns its first child in a complete binary tree over the tasks.
     #[inline(always)]
-    pub(super) fn remove_first(&mut self, links: &mut Links) {
+    pub(super) fn remove_first(&mut self, links: &mut Links) -> Option<TaskId> {
+        let child = self.entries.get(1).map(|entry| entry.task);
         if self.entries.len() > 2 {
-            return self.remove_first_of_many(links);
+            self.remove_first_of_many(links);
+            return child;
         }
         self.entries.swap_remove(0);
         if let Some(first) = self.entries.first() {
             links.at_mut(first.task).prev_or_place = 0;
         }
+        child
     }
 
     #[inline(never)]

@@ -212,17 +212,13 @@ impl Dsq {
         }
     }
 
-    /// Like `take_out` for the first task.
+    /// Like `take_out` for the first task. Returns the neighbour that it had, if any.
     #[inline(always)]
-    pub(crate) fn take_first(&mut self, links: &mut Links, first: TaskId) {
+    pub(crate) fn take_first(&mut self, links: &mut Links, first: TaskId) -> Option<TaskId> {
         debug_assert_eq!(self.first(), Some(first));
         self.len -= 1;
         let was = links.leave(first);
-        if self.fifo.is_empty() {
-            self.heap.remove_first(links);
-        } else {
-            self.fifo.remove_first(links, was);
-        }
+        if self.fifo.is_empty() { self.heap.remove_first(links) } else { self.fifo.remove_first(links, was) }
     }
 
     /// The first task.
@@ -259,13 +255,6 @@ impl Dsq {
             return self.heap.neighbours(links, task);
         }
         [true, false].map(|reverse| fifo::Fifo::step(links, task, reverse))
-    }
-
-    /// The only neighbour of `first`, the first task, if it has one.
-    #[inline]
-    pub(crate) fn neighbour_of_first(&self, links: &Links, first: TaskId) -> Option<TaskId> {
-        debug_assert_eq!([None, self.neighbours(links, first)[1]], self.neighbours(links, first));
-        if self.fifo.is_empty() { self.heap.second() } else { fifo::Fifo::step(links, first, false) }
     }
 
     /// Removes and returns the first task.
