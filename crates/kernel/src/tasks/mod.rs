@@ -143,7 +143,8 @@ impl<E: Engine> Sim<E> {
         }
         while *left > 0 {
             match *self.k.steps.next_of(t)? {
-                Step::Loop { to, times, slot } => {
+                Step::Loop { to, times: None, .. } => t.next_step = to,
+                Step::Loop { to, times: Some(times), slot } => {
                     t.next_step += 1;
                     loop_back(t, to, times, slot);
                 }
@@ -456,10 +457,9 @@ fn slack_ns(t: &Task, costs: &Costs) -> u64 {
     if matches!(t.policy, Policy::Fifo(_) | Policy::RoundRobin(_)) { 0 } else { costs.timer_slack_ns }
 }
 
-/// The end of a loop of a task's program.
+/// The end of a loop of a task's program that is repeated so many times.
 #[inline(always)]
-fn loop_back(task: &mut Task, to: u32, times: Option<u32>, slot: u8) {
-    let Some(times) = times else { return task.next_step = to };
+fn loop_back(task: &mut Task, to: u32, times: u32, slot: u8) {
     let slot = usize::from(slot);
     if task.loops.len() <= slot {
         task.loops.resize(slot + 1, 0);
