@@ -213,9 +213,11 @@ impl Task {
     /// after `ops.running()`, keel right before.
     #[inline(always)]
     pub(crate) fn mirror_arrival(&self, shown: &mut TaskStruct<'_>) {
-        let waited = self.exec_start.since(self.runnable_at);
-        for (field, more) in [(field::SCHED_INFO_PCOUNT, 1), (field::SCHED_INFO_RUN_DELAY, waited.as_ns())] {
-            shown.set_u64(field, shown.u64(field).wrapping_add(more));
+        let mut add = |field, more| shown.set_u64(field, shown.u64(field).wrapping_add(more));
+        add(field::SCHED_INFO_PCOUNT, 1);
+        // A branch, which keeps the compiler from adding both at once: that would take longer.
+        if self.exec_start > self.runnable_at {
+            add(field::SCHED_INFO_RUN_DELAY, self.exec_start.since(self.runnable_at).as_ns());
         }
     }
 }
