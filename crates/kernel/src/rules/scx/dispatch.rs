@@ -58,7 +58,7 @@ impl Kernel {
         enq_flags: u64,
     ) -> bool {
         let cpu = &mut *self.cpus.this_cpu;
-        let (dsq, _) = self.queues.table.queue_mut(queue);
+        let (dsq, links) = self.queues.table.queue_mut(queue);
         let (look_ps, lock_ps) = self.lines.read_and_write_queue_ps(&mut dsq.line, &cpu.holder);
         cpu.spent_ps += look_ps;
         let t = &mut self.tasks[task];
@@ -67,13 +67,17 @@ impl Kernel {
         }
         let (from, waits) = (t.cpu, !t.on_cpu);
         t.queue = None;
-        let (work_ps, shown) = self.unlink_first_ps(queue, task);
+        let ps = (lock_ps, self.lines.unlink_first_ps(dsq, links, task, &cpu.holder));
+        let (next, shown) = (dsq.first(), dsq.shown());
+        let is_noted = self.waits.is_some() || self.clocks.is_some();
+        if is_noted || !cpu.passes(&mut dsq.lock, &self.machine.costs, ps) {
+            self.await_queue_lock(queue, ps);
+        }
         if self.tasks.are_many()
-            && let Some(next) = self.queues.table.queue(queue).first()
+            && let Some(next) = next
         {
             self.fetch_task(world, next);
         }
-        self.pass_queue_lock(queue, (lock_ps, work_ps));
         self.note_left((queue, shown), (task, waits), from);
         self.pull(world, c, (task, from), enq_flags);
         true

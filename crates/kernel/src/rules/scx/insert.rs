@@ -141,8 +141,12 @@ impl Kernel {
         let (id, len) = dsq.shown();
         match done {
             Ok(()) => {
-                let line_ps = self.lines.write_queue_ps(&mut dsq.line, by);
-                self.pass_queue_lock(queue, (line_ps, work_ps));
+                let cpu = &mut *self.cpus.this_cpu;
+                let ps = (self.lines.write_queue_ps(&mut dsq.line, &cpu.holder), work_ps);
+                let is_noted = self.waits.is_some() || self.clocks.is_some();
+                if is_noted || !cpu.passes(&mut dsq.lock, &self.machine.costs, ps) {
+                    self.await_queue_lock(queue, ps);
+                }
             }
             Err(_) => self.hold_queue_in_error(c, queue, work_ps, (false, done)),
         }

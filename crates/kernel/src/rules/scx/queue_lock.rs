@@ -4,13 +4,15 @@
 //! local queue is protected by its runqueue's lock instead. Nothing else is simulated between a queue's lock and
 //! unlock, so the lock is held by reservation ([`crate::state::cost::lock`]): for as long as the work under it costs.
 
-use crate::state::cost::KernelLines;
-use crate::state::dsq::Dsq;
+use crate::state::cost::lock::VirtualLock;
+use crate::state::cost::{Costs, KernelLines};
+use crate::state::cpu::Cpu;
+use crate::state::dsq::{Dsq, Links};
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
 use keel_abi::clocks::Sync;
 use keel_abi::lines::{Holder, whole_ns};
-use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
+use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::Lock;
 
 impl Kernel {
@@ -58,22 +60,17 @@ impl Kernel {
 
     /// Like `hold_queue_at_hand` for a queue that has its own lock.
     #[inline(never)]
-    pub(crate) fn pass_queue_lock(&mut self, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
-        let cpu = &mut *self.cpus.this_cpu;
-        let now = cpu.moment();
-        let lock = &mut self.queues.table.queue_mut(queue).0.lock;
-        if lock.is_free(now) && self.waits.is_none() && self.clocks.is_none() {
-            let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
-            cpu.spent_ps += took_ns * 1000 + work_ps;
-            lock.pass(Instant::from_ns(now.as_ns() + took_ns), cpu.moment());
-            return;
+    fn pass_queue_lock(&mut self, queue: QueueId, ps: (u64, u64)) {
+        let is_noted = self.waits.is_some() || self.clocks.is_some();
+        let (dsq, _) = self.queues.table.queue_mut(queue);
+        if is_noted || !self.cpus.this_cpu.passes(&mut dsq.lock, &self.machine.costs, ps) {
+            self.await_queue_lock(queue, ps);
         }
-        self.await_queue_lock(queue, (line_ps, work_ps));
     }
 
     /// Like `pass_queue_lock` for a lock that may be taken, or whose use is noted.
     #[inline(never)]
-    fn await_queue_lock(&mut self, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
+    pub(crate) fn await_queue_lock(&mut self, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
         let c = self.cpus.this_id();
         self.take_queue_lock(c, queue, line_ps);
         self.charge_ps(c, work_ps);
@@ -148,20 +145,7 @@ impl Kernel {
         ps
     }
 
-    /// Like `unlink_ps` for the first task of `queue`, which the CPU reads before that. The caller clears the task's
-    /// own note of its queue. Also returns what the queue shows then.
-    #[inline(always)]
-    pub(crate) fn unlink_first_ps(&mut self, queue: QueueId, first: TaskId) -> (u64, (DsqId, u32)) {
-        let by = self.cpus.holder();
-        let (dsq, links) = self.queues.table.queue_mut(queue);
-        let mut ps = self.lines.read_and_write_task_ps(first, by);
-        if let Some(behind) = dsq.take_first(links, first) {
-            ps += self.lines.write_task_ps(behind, by);
-        }
-        (ps, dsq.shown())
-    }
-
-    /// Like `unlink_first_ps`, charged, with all that follows.
+    /// Like `unlink_ps`, charged, with all that follows.
     pub(crate) fn unlink(&mut self, c: CpuId, queue: QueueId, task: TaskId) {
         let ps = self.unlink_ps(queue, task);
         self.charge_ps(c, ps);
@@ -177,7 +161,43 @@ impl Kernel {
     }
 }
 
+impl Cpu {
+    /// Takes a queue's lock, whose line cost `line_ps`, does what costs `work_ps`, and releases the lock, if the CPU can
+    /// have it at once. Otherwise does nothing, and returns false.
+    #[inline(always)]
+    pub(crate) fn passes(
+        &mut self,
+        lock: &mut VirtualLock,
+        costs: &Costs,
+        (line_ps, work_ps): (u64, u64),
+    ) -> bool {
+        let now = self.moment();
+        let is_free = lock.is_free(now);
+        if is_free {
+            let took_ns = costs.lock_acquire_ns + whole_ns(line_ps);
+            self.spent_ps += took_ns * 1000 + work_ps;
+            lock.pass(Instant::from_ns(now.as_ns() + took_ns), self.moment());
+        }
+        is_free
+    }
+}
+
 impl KernelLines {
+    /// Takes the first task out of a queue. Returns what the lines cost that this touches: the task, which the CPU reads
+    /// before that, and its neighbour. The caller clears the task's own note of its queue.
+    #[inline(always)]
+    pub(crate) fn unlink_first_ps(
+        &mut self,
+        dsq: &mut Dsq,
+        links: &mut Links,
+        first: TaskId,
+        by: &Holder,
+    ) -> u64 {
+        let first_ps = self.read_and_write_task_ps(first, by);
+        let behind = dsq.take_first(links, first);
+        first_ps + behind.map_or(0, |behind| self.write_task_ps(behind, by))
+    }
+
     /// What the lines cost that linking `task` into a queue touches (`dispatch_enqueue()`): the task itself and its
     /// neighbours. For an insert by vtime it reads the path down the tree, whose last two nodes are the neighbours.
     #[inline(always)]
