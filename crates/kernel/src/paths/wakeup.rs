@@ -276,7 +276,7 @@ impl<E: Engine> Sim<E> {
             self.k.counters.wakeups += 1;
             if let Some((by, prev)) = told_later {
                 let woken = What::Woken { task, target, waker, prev, by, inserted: false };
-                self.k.out.tell_wanted(self.k.now, c, woken);
+                self.k.out.tell_often(self.k.now, c, woken);
             } else {
                 self.k.tell(Class::BRIEF, c, What::Wakeup { task, target, waker });
             }

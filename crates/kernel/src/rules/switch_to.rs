@@ -104,7 +104,9 @@ impl Kernel {
         if self.out.wants_units(units) || why == Why::Exited {
             self.emit_counts(c, prev);
         }
-        self.tell(Class::BRIEF, c, What::Switch { prev, why, next });
+        if self.out.wants(Class::BRIEF) {
+            self.out.tell_often(self.now, c, What::Switch { prev, why, next });
+        }
         if why == Why::Exited && self.exit.is_none() {
             self.tell(Class::BRIEF, c, What::Exit { task: prev });
         }
