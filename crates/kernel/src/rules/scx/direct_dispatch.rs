@@ -129,8 +129,8 @@ impl Kernel {
 }
 
 impl Scx {
-    /// Returns whether the scheduler is asked about a task that has just been woken, with nothing else to be done before.
-    /// If the task `is_free`, it is known to be in no migration-disabled section.
+    /// Returns whether the scheduler is asked about a task that has just been woken, with nothing else to be done
+    /// before. If the task `is_free`, it is known to be in no migration-disabled section.
     #[inline(always)]
     pub(crate) fn asks_for(&self, t: &Task, cpu: &Cpu, is_free: bool) -> bool {
         debug_assert!(t.state == State::Runnable && (!is_free || t.migration_disabled == 0));

@@ -162,8 +162,8 @@ impl Kernel {
 }
 
 impl Cpu {
-    /// Takes a queue's lock, whose line cost `line_ps`, does what costs `work_ps`, and releases the lock, if the CPU can
-    /// have it at once. Otherwise does nothing, and returns false.
+    /// Takes a queue's lock, whose line cost `line_ps`, does what costs `work_ps`, and releases the lock, if the CPU
+    /// can have it at once. Otherwise does nothing, and returns false.
     #[inline(always)]
     pub(crate) fn passes(
         &mut self,
@@ -183,8 +183,8 @@ impl Cpu {
 }
 
 impl KernelLines {
-    /// Takes the first task out of a queue. Returns what the lines cost that this touches: the task, which the CPU reads
-    /// before that, and its neighbour. The caller clears the task's own note of its queue.
+    /// Takes the first task out of a queue. Returns what the lines cost that this touches: the task, which the CPU
+    /// reads before that, and its neighbour. The caller clears the task's own note of its queue.
     #[inline(always)]
     pub(crate) fn unlink_first_ps(
         &mut self,

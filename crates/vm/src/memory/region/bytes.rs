@@ -104,8 +104,8 @@ impl Region {
         unsafe { &mut *self.plain_place(at).cast::<[u8; N]>() }
     }
 
-    /// Where the host finds an address that is plain: `plain_start` is part of the mapping `bytes`, which it has from the
-    /// same pointer.
+    /// Where the host finds an address that is plain: `plain_start` is part of the mapping `bytes`, and comes from the
+    /// mapping's own pointer.
     #[inline(always)]
     fn plain_place(&self, at: Ea) -> *mut u8 {
         self.plain_start.wrapping_add(self.plain.distance(at))
