@@ -263,9 +263,12 @@ pub(crate) struct Cpu {
     pub(crate) queued_since: Instant,
     /// The first task that came into the empty queue.
     pub(crate) first: u32,
-    /// The last stall that was found there.
-    pub(crate) stalled: Option<(Instant, Instant)>,
+    /// When the last stall that was found there began and ended.
+    pub(crate) stalled: (Instant, Instant),
 }
+
+// A row is found by a shift of the CPU's number.
+const _: () = assert!(size_of::<Cpu>() == 64);
 
 /// A task runs there.
 pub(crate) const RUNS: u8 = 1;
@@ -284,7 +287,7 @@ impl Default for Cpu {
             weight: 0,
             queued_since: Instant::ZERO,
             first: 0,
-            stalled: None,
+            stalled: (Instant::ZERO, Instant::ZERO),
         }
     }
 }

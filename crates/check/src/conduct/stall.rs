@@ -41,7 +41,7 @@ impl Stalls {
             return;
         }
         let row = scene.cpus.get(cpu);
-        (row.stalled, row.queued_since) = (Some((start, at)), at);
+        (row.stalled, row.queued_since) = ((start, at), at);
         let duration = at.since(start);
         self.found.add(start, duration, || {
             let first = scene.tasks.at(first);
@@ -76,5 +76,6 @@ impl Stalls {
 
 /// How much of `start..end` the CPU's last stall covers.
 pub(super) fn within(cpu: &Cpu, start: Instant, end: Instant) -> Span {
-    cpu.stalled.map_or(Span::ZERO, |(from, until)| until.min(end).since(from.max(start)))
+    let (from, until) = cpu.stalled;
+    until.min(end).since(from.max(start))
 }
