@@ -39,8 +39,6 @@ struct ClassRow {
     allowed: Bits,
     /// Waiting tasks without a CPU, in order of arrival.
     unpaired: Queue,
-    /// CPUs paired with a task of this class.
-    paired: Bits,
 }
 
 /// A task.
@@ -163,9 +161,20 @@ impl Matching {
     /// also run.
     pub(crate) fn could_run(&self, cpu: CpuId) -> bool {
         let at = cpu.index();
-        let takes =
-            |class: &ClassRow| class.allowed.has(at) && (class.paired.any() || !class.unpaired.is_empty());
-        self.wasted(cpu) || (at < self.partner.len() && self.free.has(at) && self.classes.iter().any(takes))
+        let is_free = at < self.partner.len() && self.free.has(at);
+        let mut paired = self.pairs().map(|(_, class)| class);
+        self.wasted(cpu)
+            || is_free
+                && (self.hungry.iter().any(|class| self.classes[class].allowed.has(at))
+                    || paired.any(|class| self.classes[class].allowed.has(at)))
+    }
+
+    /// The CPUs that have a partner, ascending, each with its partner's class. Only rare searches ask for that.
+    fn pairs(&self) -> impl Iterator<Item = (CpuId, usize)> {
+        let partners = if self.pairs == 0 { &[][..] } else { &self.partner[..] };
+        let class = |task: u32| self.tasks[task as usize].class.0 as usize;
+        let pair = move |(cpu, task): (usize, &Option<u32>)| Some((CpuId(cpu as u32), class((*task)?)));
+        partners.iter().enumerate().filter_map(pair)
     }
 
     /// The class of tasks of `group`, 0 for none, that may run on `cpus`; an empty set stands for all.
@@ -238,8 +247,7 @@ impl Matching {
         let mut allowed = Bits::new(self.cpus as usize);
         let open = set.iter().filter(|&cpu| !self.closed.contains_key(&(group, cpu)));
         open.for_each(|cpu| allowed.insert(cpu.index()));
-        let paired = Bits::new(self.cpus as usize);
-        self.classes.push(ClassRow { set, group, allowed, unpaired: Queue::default(), paired });
+        self.classes.push(ClassRow { set, group, allowed, unpaired: Queue::default() });
         Class(self.classes.len() as u32 - 1)
     }
 
@@ -266,7 +274,6 @@ impl Matching {
         self.pairs -= 1;
         let class = self.tasks[task as usize].class;
         self.tasks[task as usize].cpu = UNPAIRED;
-        self.classes[class.0 as usize].paired.remove(cpu.index());
         self.changes.push((cpu, None));
         self.classes[class.0 as usize].unpaired.push_front(&mut self.tasks, task);
         self.hungry.insert(class.0 as usize);
@@ -274,44 +281,77 @@ impl Matching {
     }
 
     /// The task in `slot` begins to wait; it is paired with `prefer` if that is possible at once.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn wait(&mut self, slot: u32, class: Class, prefer: CpuId) {
+        if let Some(cpu) = self.begin(slot, class, prefer) {
+            self.changes.push((cpu, Some(slot)));
+        }
+    }
+
+    /// Like `wait`. If the task gets a free CPU and nothing else changes, which is usual, the CPU is returned instead of
+    /// being a [change](Self::change).
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn begin(&mut self, slot: u32, class: Class, prefer: CpuId) -> Option<CpuId> {
         let Some(task) = self.tasks.get_mut(slot as usize) else {
-            return self.wait_first(slot, class, prefer);
+            return self.begin_first(slot, class, prefer);
         };
         if task.cpu != AWAY {
-            return;
+            return None;
         }
-        let Some(row) = self.classes.get_mut(class.0 as usize) else { return };
+        let row = self.classes.get_mut(class.0 as usize)?;
         (task.class, task.cpu) = (class, UNPAIRED);
         if self.free.any() {
-            return self.wait_for_free(slot, class, prefer);
+            return self.begin_with_free(slot, class, prefer);
         }
         if row.unpaired.is_empty() {
             self.hungry.insert(class.0 as usize);
         }
         row.unpaired.push_back(&mut self.tasks, slot);
+        None
     }
 
     #[cold]
-    fn wait_first(&mut self, slot: u32, class: Class, prefer: CpuId) {
+    fn begin_first(&mut self, slot: u32, class: Class, prefer: CpuId) -> Option<CpuId> {
         self.tasks.resize(slot as usize + 1, Waiting::default());
-        self.wait(slot, class, prefer);
+        self.begin(slot, class, prefer)
     }
 
-    /// Like `wait_first`, while some CPU is free.
-    fn wait_for_free(&mut self, slot: u32, class: Class, prefer: CpuId) {
+    /// Like `begin_first`, while some CPU is free.
+    #[inline(never)]
+    fn begin_with_free(&mut self, slot: u32, class: Class, prefer: CpuId) -> Option<CpuId> {
         let row = &mut self.classes[class.0 as usize];
         // The first one of its class to look for a CPU: usually it has a choice.
         if row.unpaired.is_empty() {
             let prefer = Some(prefer.index()).filter(|&cpu| self.free.has(cpu) && row.allowed.has(cpu));
             if let Some(cpu) = prefer.or_else(|| self.free.first_common(&row.allowed)) {
-                return self.join(slot, class, CpuId(cpu as u32));
+                let cpu = CpuId(cpu as u32);
+                self.join(slot, cpu);
+                return Some(cpu);
             }
         }
         row.unpaired.push_back(&mut self.tasks, slot);
         self.hungry.insert(class.0 as usize);
         self.place(class, Some(prefer));
+        None
+    }
+
+    /// The task in `slot` starts running on the idle `cpu`. If it is paired with that and nobody else waits for one,
+    /// which is usual, this is [`Self::unwait`] and [`Self::busy`], without a [change](Self::change): the CPU has no
+    /// partner. Otherwise nothing changes; returns which.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn take(&mut self, slot: u32, cpu: CpuId) -> bool {
+        if self.hungry.any() || self.has_closed() {
+            return false;
+        }
+        match self.partner.get_mut(cpu.index()) {
+            Some(partner) if *partner == Some(slot) => *partner = None,
+            _ => return false,
+        }
+        self.tasks[slot as usize].cpu = AWAY;
+        self.pairs -= 1;
+        true
     }
 
     /// The task in `slot` no longer waits.
@@ -332,10 +372,7 @@ impl Matching {
         if cpu == UNPAIRED {
             return self.leaves_queue(slot);
         }
-        let class = self.tasks[slot as usize].class;
-        let row = &mut self.classes[class.0 as usize];
         let cpu = CpuId(cpu);
-        row.paired.remove(cpu.index());
         self.pairs -= 1;
         self.partner[cpu.index()] = None;
         self.free.insert(cpu.index());
@@ -364,26 +401,22 @@ impl Matching {
         if row.unpaired.is_empty() {
             self.hungry.remove(class.0 as usize);
         }
-        self.join(task, class, cpu);
+        self.join(task, cpu);
+        self.changes.push((cpu, Some(task)));
     }
 
-    /// Pairs a task of `class`, in no queue, with `cpu`, which is free.
+    /// Pairs a task in no queue with `cpu`, which is free. That is yet to be told as a change.
     #[inline(always)]
-    fn join(&mut self, task: u32, class: Class, cpu: CpuId) {
-        self.classes[class.0 as usize].paired.insert(cpu.index());
+    fn join(&mut self, task: u32, cpu: CpuId) {
         self.free.remove(cpu.index());
         self.pairs += 1;
         self.partner[cpu.index()] = Some(task);
         self.tasks[task as usize].cpu = cpu.0;
-        self.changes.push((cpu, Some(task)));
     }
 
     /// Moves the task paired with `from` to `to`, which is free; then `from` is free.
     fn shift(&mut self, from: CpuId, to: CpuId) {
         let Some(task) = self.partner[from.index()].take() else { return };
-        let class = self.tasks[task as usize].class.0 as usize;
-        self.classes[class].paired.remove(from.index());
-        self.classes[class].paired.insert(to.index());
         self.free.insert(from.index());
         self.free.remove(to.index());
         self.partner[to.index()] = Some(task);
@@ -410,19 +443,26 @@ impl Matching {
     #[cold]
     fn make_room(&mut self, class: Class) {
         let mut came: Vec<Option<(u32, CpuId)>> = vec![None; self.classes.len()];
+        let mut first = vec![None; self.classes.len()];
         let mut reached = vec![class.0];
         let mut next = 0;
         while let Some(&at) = reached.get(next) {
             next += 1;
+            // The first CPU that each class could give up.
+            first.fill(None);
+            for (cpu, class) in
+                self.pairs().filter(|(cpu, _)| self.classes[at as usize].allowed.has(cpu.index()))
+            {
+                first[class].get_or_insert(cpu);
+            }
             for r in 0..self.classes.len() as u32 {
                 if r == class.0 || came[r as usize].is_some() {
                     continue;
                 }
-                let row = &self.classes[r as usize];
-                let Some(cpu) = row.paired.first_common(&self.classes[at as usize].allowed) else { continue };
-                came[r as usize] = Some((at, CpuId(cpu as u32)));
+                let Some(cpu) = first[r as usize] else { continue };
+                came[r as usize] = Some((at, cpu));
                 reached.push(r);
-                if let Some(free) = self.free.first_common(&row.allowed) {
+                if let Some(free) = self.free.first_common(&self.classes[r as usize].allowed) {
                     return self.settle(class, r, CpuId(free as u32), &came);
                 }
             }
@@ -473,7 +513,7 @@ impl Matching {
                     self.hand_on(r, &to, cpu);
                     return true;
                 }
-                reached.extend(row.paired.iter().map(|cpu| CpuId(cpu as u32)));
+                reached.extend(self.pairs().filter(|&(_, class)| class == r).map(|(cpu, _)| cpu));
             }
         }
         false

@@ -274,9 +274,9 @@ impl<O: Observer> Waste<O> {
     fn woken(&mut self, scene: &mut Scene, at: Instant, woken: Awake, what: What) {
         match what {
             What::Wakeup { waker, .. } | What::Woken { waker, .. } => {
-                self.wake(scene, woken, Act::Woken, waker)
+                self.wake(scene, at, woken, Act::Woken, waker)
             }
-            What::Fork { parent, .. } => self.wake(scene, woken, Act::Forked, parent),
+            What::Fork { parent, .. } => self.wake(scene, at, woken, Act::Forked, parent),
             _ => return,
         }
         self.followed(scene, at);

@@ -25,6 +25,7 @@ impl<O: Observer> Waste<O> {
     }
 
     /// `cpu` is wasted from now on, and the task in `slot` could run there.
+    #[inline(never)]
     pub(super) fn witness(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, slot: u32) {
         let row = self.cpus.get(cpu);
         match &row.open {
@@ -51,6 +52,7 @@ impl<O: Observer> Waste<O> {
         }
     }
 
+    /// `cpu` is no longer wasted.
     pub(super) fn close(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
         let row = self.cpus.get(cpu);
         let Some(open) = &row.open else { return };

@@ -21,14 +21,12 @@ impl<O: Observer> Waste<O> {
         why: Why,
         turn: Turn,
     ) {
-        self.runs(slots.near_next());
-        match (turn.was_idle, turn.is_idle) {
-            (true, false) => self.matching.busy(cpu),
-            (false, true) => {
-                self.cpus.get(cpu).pending = Pending::default();
-                self.matching.idle(cpu);
-            }
-            _ => {}
+        let (was_idle, is_idle) = (turn.was_idle, turn.is_idle);
+        if was_idle && !is_idle && self.matching.take(slots.near_next(), cpu) {
+            self.close(scene, at, cpu);
+        } else {
+            self.runs(slots.near_next());
+            self.turns(cpu, was_idle, is_idle);
         }
         if why.is_sleep() {
             self.matching.unwait(slots.near_task());
@@ -39,6 +37,19 @@ impl<O: Observer> Waste<O> {
             }
         }
         self.followed(scene, at);
+    }
+
+    /// Whether a CPU could run a waiting task may have changed.
+    #[inline(always)]
+    fn turns(&mut self, cpu: CpuId, was_idle: bool, is_idle: bool) {
+        match (was_idle, is_idle) {
+            (true, false) => self.matching.busy(cpu),
+            (false, true) => {
+                self.cpus.get(cpu).pending = Pending::default();
+                self.matching.idle(cpu);
+            }
+            _ => {}
+        }
     }
 
     /// The task in `slot`, if it is one, starts running.
@@ -66,7 +77,7 @@ impl<O: Observer> Waste<O> {
     }
 
     #[inline(always)]
-    pub(super) fn wake(&mut self, scene: &mut Scene, woken: Awake, act: Act, waker: TaskId) {
+    pub(super) fn wake(&mut self, scene: &mut Scene, at: Instant, woken: Awake, act: Act, waker: TaskId) {
         let Awake { slot, waits, rq } = woken;
         let class = match scene.tasks.find(waker) {
             Some(by) => self.woken_by(scene, slot, act, (waker, by)),
@@ -76,8 +87,8 @@ impl<O: Observer> Waste<O> {
                 row.class
             }
         };
-        if waits {
-            self.matching.wait(slot, class, rq);
+        if waits && let Some(cpu) = self.matching.begin(slot, class, rq) {
+            self.witness(scene, at, cpu, slot);
         }
     }
 
