@@ -26,22 +26,27 @@ impl Stack {
         Self { top: 0, near: [Frame::Act; NEAR], far: Vec::new() }
     }
 
-    #[inline]
+    /// The place comes first, so that the frame's fields are written there and nowhere else: the host would have to wait
+    /// if it copied what it has only just written field by field.
+    #[inline(always)]
     pub(crate) fn push(&mut self, frame: Frame) {
-        match self.near.get_mut(self.top) {
-            Some(place) => *place = frame,
-            None => self.push_far(frame),
-        }
+        *self.next_place() = frame;
+    }
+
+    #[inline(always)]
+    fn next_place(&mut self) -> &mut Frame {
+        let top = self.top;
         self.top += 1;
+        if top < NEAR { &mut self.near[top] } else { self.far_place(top - NEAR) }
     }
 
     #[cold]
     #[inline(never)]
-    fn push_far(&mut self, frame: Frame) {
-        match self.far.get_mut(self.top - NEAR) {
-            Some(place) => *place = frame,
-            None => self.far.push(frame),
+    fn far_place(&mut self, number: usize) -> &mut Frame {
+        if number == self.far.len() {
+            self.far.push(Frame::Act);
         }
+        &mut self.far[number]
     }
 
     /// Pushes frames; the last one runs first.
