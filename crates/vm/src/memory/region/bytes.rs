@@ -85,12 +85,13 @@ impl Region {
         }
         let off = at.0.wrapping_sub(BASE);
         let line = self.line_at(off) as usize;
-        // SAFETY: what is plain is in bounds, and both tables have an entry for every line of the region; as in
+        // SAFETY: what is plain is in bounds, and all tables have an entry for every line of the region; as in
         // `slice_at`.
         unsafe {
             fetch(&*self.bytes.start().as_ptr().add(off as usize));
             fetch(&*self.sharers.start().as_ptr().cast::<u64>().add(line));
             fetch(&*self.writers.start().as_ptr().cast::<u16>().add(line));
+            fetch(&*self.moves.raw().places.add(line));
         }
     }
 
