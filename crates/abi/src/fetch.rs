@@ -9,6 +9,12 @@ use std::slice;
 /// From this many tasks on, requests pay off. The state of fewer stays in the host's nearest caches.
 pub const MANY_TASKS: usize = 256;
 
+/// Requests the line of the value with this index, if there is one.
+#[inline(always)]
+pub fn fetch_at<T>(values: &[T], index: usize) {
+    prefetch_index(values, index);
+}
+
 /// Requests the cache line of the host that has the first byte of `value`.
 #[inline(always)]
 pub fn fetch<T>(value: &T) {

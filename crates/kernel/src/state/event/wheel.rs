@@ -6,6 +6,7 @@
 //! taken wait in a plain heap.
 
 use keel_abi::Instant;
+use keel_abi::fetch::fetch_at;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -27,7 +28,8 @@ const NONE: u32 = u32::MAX;
 /// One expiry, in its bucket's list or in the list of free nodes.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    due: Due,
+    at: Instant,
+    id: u32,
     next: u32,
 }
 
@@ -57,6 +59,9 @@ pub(super) struct Wheel {
     first: Due,
     /// Its other timers, the earliest last.
     rest: Vec<Due>,
+    /// The next node to look at of the bucket after that, if there are many timers: its list is followed while the open
+    /// bucket's timers are taken, so that its nodes are near when it is opened.
+    ahead: u32,
     /// The bucket was opened since [`Wheel::has_opened`] was last asked.
     has_opened: bool,
     /// Timers due more than one turn of the wheel after `floor`.
@@ -80,6 +85,7 @@ impl Default for Wheel {
             current: NO_BUCKET,
             first: NOTHING,
             rest: Vec::new(),
+            ahead: NONE,
             has_opened: false,
             far: BinaryHeap::new(),
             far_at: Instant::NEVER,
@@ -206,7 +212,10 @@ impl Wheel {
         self.len -= 1;
         self.floor = self.current;
         match self.rest.pop() {
-            Some(next) => self.first = next,
+            Some(next) => {
+                self.first = next;
+                self.look_ahead();
+            }
             None => self.open_next(),
         }
         self.next_at = self.first.at.min(self.far_at);
@@ -218,7 +227,7 @@ impl Wheel {
         let head = &mut self.heads[slot];
         match self.nodes.get_mut(self.free as usize) {
             Some(free) => {
-                free.due = due;
+                (free.at, free.id) = (due.at, due.id);
                 let number = std::mem::replace(&mut self.free, free.next);
                 free.next = std::mem::replace(head, number);
             }
@@ -233,7 +242,7 @@ impl Wheel {
     fn add_node(&mut self, slot: usize, due: Due) {
         let number = self.nodes.len() as u32;
         let next = std::mem::replace(&mut self.heads[slot], number);
-        self.nodes.push(Node { due, next });
+        self.nodes.push(Node { at: due.at, id: due.id, next });
     }
 
     /// Unsorts the current bucket, because an earlier one gets a timer.
@@ -269,7 +278,7 @@ impl Wheel {
     #[inline]
     fn open_node(&mut self, number: u32) -> u32 {
         let node = &mut self.nodes[number as usize];
-        self.first = node.due;
+        self.first = Due { at: node.at, id: node.id };
         let next = std::mem::replace(&mut node.next, self.free);
         self.free = number;
         next
@@ -285,6 +294,23 @@ impl Wheel {
         self.rest.push(self.first);
         self.rest.sort_unstable_by(|a, b| b.cmp(a));
         self.first = self.rest.pop().expect("there are two at least");
+        let upcoming = self.next_slot(self.current as usize % BUCKETS);
+        self.ahead = upcoming.map_or(NONE, |slot| self.heads[slot]);
+        self.fetch_ahead();
+    }
+
+    /// Follows the list of the next bucket by one node.
+    #[inline(always)]
+    fn look_ahead(&mut self) {
+        if let Some(node) = self.nodes.get(self.ahead as usize) {
+            self.ahead = node.next;
+            self.fetch_ahead();
+        }
+    }
+
+    #[inline(always)]
+    fn fetch_ahead(&self) {
+        fetch_at(&self.nodes, self.ahead as usize);
     }
 
     /// The first slot from `start` on, around the end, that is not empty.
