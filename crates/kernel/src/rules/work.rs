@@ -41,8 +41,8 @@ impl Kernel {
             cpu.clock + takes(left, cpu.speed_per_mille)
         } else if doing == Some(Doing::Steps) {
             cpu.clock
-        } else if let Some(doing) = doing {
-            self.rare_work_ends(doing)
+        } else if doing.is_some() {
+            self.rare_work_ends()
         } else {
             (cpu.work_done_at, cpu.tick_at) = (Instant::NEVER, Instant::NEVER);
             return cpu.hrtick_at;
@@ -57,9 +57,9 @@ impl Kernel {
 
     /// When the running CPU's task has to act that neither works nor is between steps.
     #[inline(never)]
-    fn rare_work_ends(&self, doing: Doing) -> Instant {
+    fn rare_work_ends(&self) -> Instant {
         let clock = self.cpus.this_cpu.clock;
-        match doing {
+        match self.tasks[self.cpus.this_cpu.curr].doing {
             Doing::Until(until) => until.max(clock),
             Doing::Spin(mutex) => self.spin_ends(mutex),
             Doing::Work(_) | Doing::Steps | Doing::Relock(_) => clock,
