@@ -17,6 +17,9 @@ use keel_abi::{CpuId, DsqId, Instant, Span};
 /// The value of a call, or why there is none yet.
 type Answer = Result<u64, NoValue>;
 
+/// A value of [`NoValue`] that is only made where it is returned: dropping one takes a call.
+const RARE: Answer = Err(NoValue::Rare);
+
 impl Kernel {
     #[inline(always)]
     pub(super) fn serve_frequent<W: World>(
@@ -86,7 +89,7 @@ impl Kernel {
         if !is_locked {
             self.comes_first_at_once(at)?;
         }
-        let value = site.world.map_lookup_at_once(map, key, site.cpu).ok_or(NoValue::Rare)?;
+        let Some(value) = site.world.map_lookup_at_once(map, key, site.cpu) else { return RARE };
         if !is_locked {
             self.now = self.now.max(at);
         }
@@ -103,13 +106,13 @@ impl Kernel {
             return Err(NoValue::Rare);
         }
         let cpu = &mut *self.cpus.this_cpu;
-        let place = self.spins.near_place(lock).ok_or(NoValue::Rare)?;
-        let taken = self.spins.get(place).ok_or(NoValue::Rare)?;
+        let Some(place) = self.spins.near_place(lock) else { return RARE };
+        let Some(taken) = self.spins.get(place) else { return RARE };
         let at = after_ps(asked, cpu.spent_ps + price_ps);
         if !taken.is_free_for_anyone(at) {
             return Err(NoValue::Rare);
         }
-        let line_ps = site.world.touch_lock_at_once(lock, site.cpu).ok_or(NoValue::Rare)?;
+        let Some(line_ps) = site.world.touch_lock_at_once(lock, site.cpu) else { return RARE };
         let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
         taken.takes(site.cpu, at + Span::from_ns(took_ns));
         cpu.takes_spin(lock, place);
@@ -123,13 +126,14 @@ impl Kernel {
         let at = self.callback_comes_to(site.usage);
         let price_ps = self.price_at_once(F::SpinUnlock)?;
         let cpu = &mut *self.cpus.this_cpu;
-        let (held, place) = cpu.callback.spin.ok_or(NoValue::Rare)?;
+        let Some((held, place)) = cpu.callback.spin else { return RARE };
         // Nothing has run on another CPU since it took the lock, so it still has the line, unless it evicted that itself.
         if held != lock || !cpu.callback.is_usual() || self.lines.transfers().is_crowded() {
             return Err(NoValue::Rare);
         }
         debug_assert_eq!(site.world.touch_lock_ps(lock, site.cpu), 0, "nobody takes its line away");
-        self.spins.get(place).ok_or(NoValue::Rare)?.releases(after_ps(at, cpu.spent_ps + price_ps));
+        let Some(taken) = self.spins.get(place) else { return RARE };
+        taken.releases(after_ps(at, cpu.spent_ps + price_ps));
         cpu.releases_spin();
         self.pays_at_once(site.number, price_ps);
         Ok(0)
