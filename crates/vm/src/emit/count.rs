@@ -7,6 +7,7 @@ use super::branch::fits;
 use super::function::Emitter;
 use super::order::Order;
 use super::registers;
+use super::repeats::Repeats;
 use crate::code::op::{NO_SITE, Op};
 use iced_x86::Code;
 
@@ -22,15 +23,16 @@ fn looks_at_count(at: usize, op: Op, order: &Order) -> bool {
 
 /// How much the count lacks at jump targets: nothing where a jump leads that needs it. Elsewhere as much as on the way
 /// there that is in the most loops, which has nothing to add then.
-pub(super) fn at_targets(ops: &[Op], order: &Order) -> Vec<Option<i32>> {
+pub(super) fn at_targets(ops: &[Op], order: &Order, repeats: &Repeats) -> Vec<Option<i32>> {
     let mut pending = vec![None; ops.len()];
-    let looks = |&(at, &op): &(usize, &Op)| looks_at_count(at, op, order) && !order.is_aside(at);
+    let looks =
+        |&(at, &op): &(usize, &Op)| looks_at_count(at, op, order) && !order.is_aside(at) && !repeats.has(at);
     for target in ops.iter().enumerate().filter(looks).filter_map(|(_, op)| op.target()) {
         pending[target as usize] = Some(0);
     }
     let (fixed, depths) = (pending.clone(), loops_around(ops));
     let mut chosen: Vec<Option<usize>> = vec![None; ops.len()];
-    ways(ops, order, &pending, |from, to, _| {
+    ways(ops, (order, repeats), &pending, |from, to, _| {
         if chosen[to].is_none_or(|best| depths[best] < depths[from]) {
             chosen[to] = Some(from);
         }
@@ -39,7 +41,7 @@ pub(super) fn at_targets(ops: &[Op], order: &Order) -> Vec<Option<i32>> {
     const ROUNDS: usize = 8;
     for _ in 0..ROUNDS {
         let mut next = fixed.clone();
-        ways(ops, order, &pending, |from, to, lacks| {
+        ways(ops, (order, repeats), &pending, |from, to, lacks| {
             if fixed[to].is_none() && chosen[to] == Some(from) {
                 next[to] = Some(lacks);
             }
@@ -70,12 +72,17 @@ fn loops_around(ops: &[Op]) -> Vec<u32> {
 
 /// Calls `way` for each way to a jump target: from where, to where, and how much the count lacks, given that for the
 /// targets.
-fn ways(ops: &[Op], order: &Order, pending_at: &[Option<i32>], mut way: impl FnMut(usize, usize, i32)) {
+fn ways(
+    ops: &[Op],
+    (order, repeats): (&Order, &Repeats),
+    pending_at: &[Option<i32>],
+    mut way: impl FnMut(usize, usize, i32),
+) {
     let mut is_target = vec![false; ops.len()];
     ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
     let (mut pending, mut open) = (0, true);
     for (at, &op) in ops.iter().enumerate() {
-        if is_target[at] {
+        if is_target[at] && !repeats.has(at) {
             if open && at > 0 {
                 way(at - 1, at, pending);
             }
@@ -85,6 +92,17 @@ fn ways(ops: &[Op], order: &Order, pending_at: &[Option<i32>], mut way: impl FnM
             continue;
         }
         pending += 1;
+        if repeats.has(at) {
+            continue;
+        }
+        if let Some(repeat) = repeats.by(at) {
+            // Its jump passes the repeat, too, and counts by itself what that needs.
+            let repeat = repeat as usize;
+            if let Some(target) = ops[repeat].target().filter(|_| is_forward_jump(ops[repeat])) {
+                way(at, target as usize, pending + 1);
+            }
+            continue;
+        }
         if let Some(target) = op.target().filter(|_| !looks_at_count(at, op, order)) {
             way(at, target as usize, pending);
             // The jump may have been counted.
@@ -143,10 +161,26 @@ mod tests {
             |target, site| Op::Branch { wide: true, cond: Cond::Ne, a: 1, b: Operand::Imm(0), target, site };
         let check = |last: Op, expected: [Option<i32>; 2]| {
             let ops = [jump, nop, nop, nop, nop, last, Op::Exit];
-            let pending = at_targets(&ops, &Order::new(&ops, true));
+            let pending = at_targets(&ops, &Order::new(&ops, true), &Repeats::new(&ops));
             assert_eq!([pending[1], pending[4]], expected, "{last:?}");
         };
         check(back(1, 7), [Some(0), Some(3)]);
         check(nop, [None, Some(1)]);
+    }
+
+    #[test]
+    fn what_a_branch_leads_past_its_repeat_counts_that_too() {
+        let branch = |target| Op::Branch {
+            wide: true,
+            cond: Cond::Gt,
+            a: 1,
+            b: Operand::Imm(7),
+            target,
+            site: NO_SITE,
+        };
+        let nop = Op::Const { dst: 0, value: 0 };
+        let ops = [branch(2), nop, branch(4), nop, nop, Op::Exit];
+        let pending = at_targets(&ops, &Order::new(&ops, true), &Repeats::new(&ops));
+        assert_eq!([pending[2], pending[4]], [None, Some(2)]);
     }
 }
