@@ -55,18 +55,24 @@ impl Emitter<'_> {
         let unchecked = self.unchecked.take();
         let never_ends = self.later(move |e| {
             if let Some((jump, since)) = unchecked {
-                let since_then = e.asm.label();
-                e.asm.mem_imm(Code::Cmp_rm64_imm32, insns(), since);
-                e.asm.to(Code::Jle_rel32_64, since_then);
-                e.count(-since);
-                e.set_site(jump);
-                e.asm.call_tabled(stubs::NEVER_ENDS);
-                e.asm.bind(since_then);
+                e.stop_if_used_up(jump, since);
             }
             e.set_site(site);
             e.asm.call_tabled(stubs::NEVER_ENDS);
         });
         self.asm.to(Code::Jg_rel32_64, never_ends);
+    }
+
+    /// Stops the callback at a site if the fuel was used up there, before this many operations that have been counted
+    /// since.
+    pub(super) fn stop_if_used_up(&mut self, site: u32, since: i32) {
+        let since_then = self.asm.label();
+        self.asm.mem_imm(Code::Cmp_rm64_imm32, insns(), since);
+        self.asm.to(Code::Jle_rel32_64, since_then);
+        self.count(-since);
+        self.set_site(site);
+        self.asm.call_tabled(stubs::NEVER_ENDS);
+        self.asm.bind(since_then);
     }
 
     /// A conditional jump to an operation, or to the label that is given instead.
@@ -109,7 +115,7 @@ impl Emitter<'_> {
     }
 
     /// The target of a forward jump, or a detour there that makes its looks and zeroes registers.
-    fn way_to(&mut self, target: u32) -> Label {
+    pub(super) fn way_to(&mut self, target: u32) -> Label {
         let (looks, label) = (self.looks_before(target as usize), self.target(target));
         let due = self.owed & self.zero_at(target as usize);
         if looks.is_empty() && due == 0 {

@@ -23,7 +23,7 @@ impl Emitter<'_> {
             Callee::ForEach => self.call_engine(stubs::FOR_EACH, site),
             Callee::Drain => self.call_engine(stubs::DRAIN, site),
             Callee::RbtreeAdd => self.call_engine(stubs::RBTREE_ADD, site),
-            Callee::NumNext => self.num_next(site, read),
+            Callee::NumNext => self.num_next(site),
             Callee::Poison => {
                 self.set_site(site);
                 self.asm.call_tabled(stubs::POISONED);

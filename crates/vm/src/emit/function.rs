@@ -14,7 +14,7 @@ use super::registers::{A, CONTEXT, DELTA, FRAME, at, field, half, whole};
 use super::repeats::Repeats;
 use super::values::{self, Data, Registers, Value};
 use super::zeros;
-use crate::code::op::{Op, Operand, Size};
+use crate::code::op::{Callee, Op, Operand, Size};
 use crate::context::{Context, FIRST_ADDRESSES};
 use crate::memory::LineForm;
 use iced_x86::{Code, Register};
@@ -260,6 +260,9 @@ impl<'a> Emitter<'a> {
                 self.may_goto(target, site);
             }
             Op::Call { callee, site } => {
+                if callee == Callee::NumNext {
+                    self.begin_iteration();
+                }
                 self.settle();
                 self.call(callee, site, self.read_later);
             }

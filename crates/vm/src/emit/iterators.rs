@@ -2,8 +2,8 @@
 
 use super::asm::Label;
 use super::function::Emitter;
-use super::live::{self, Set};
-use super::registers::{B, B32, DELTA, FRAME, at, at_sum, field, whole};
+use super::live;
+use super::registers::{B, B32, DELTA, FRAME, at, at_sum, field, insns, whole};
 use super::stubs;
 use super::values::{NUMBERS_BYTES, Value};
 use crate::code::op::{Alu, Cond, NO_SITE, Op, Operand};
@@ -14,47 +14,102 @@ use std::mem::offset_of;
 /// A next number whose result only one branch looks at at first.
 #[derive(Clone, Copy)]
 pub(super) struct Iteration {
-    /// The call and the branch.
-    call: usize,
     pub(super) branch: usize,
-    /// Where the code goes if there is no other number.
-    over: Label,
     /// The iterator's place in the frame.
     off: i64,
-    owed: Set,
+    /// How many operations behind the call it counts.
+    ahead: i32,
+    /// The site of the branch if the call also looks at the fuel for it.
+    back: Option<u32>,
 }
 
 impl Emitter<'_> {
+    /// Before a call of `bpf_iter_num_next` is counted: notes the branch on its result, and counts what that counts.
+    pub(super) fn begin_iteration(&mut self) {
+        let Some(off) = self.iterator_in_frame() else { return };
+        let Some(branch) = self.branch_of(self.at) else { return };
+        let Op::Branch { cond, target, site, .. } = self.ops[branch] else { unreachable!("it is a branch") };
+        let counted = self.ops[self.at + 1..=branch].iter().filter(|&&op| op != Op::Hole).count() as i32;
+        let agreed = match site {
+            NO_SITE => self.agreed(target, counted),
+            _ if self.order.is_aside(branch) => counted,
+            _ => self.agreed(target, 0),
+        };
+        let back = Some(site).filter(|&site| cond == Cond::Ne && site != NO_SITE && agreed == 0);
+        let counts_all = site == NO_SITE || back.is_some();
+        let ahead = if counts_all { (counted - agreed).max(0) } else { 0 };
+        self.pending += ahead;
+        self.iteration = Some(Iteration { branch, off, ahead, back });
+    }
+
+    /// The place of R1's iterator if it is in the function's own frame.
+    fn iterator_in_frame(&self) -> Option<i64> {
+        match self.values[1] {
+            Value::Frame(off) if self.values[1].is_in_frame(0, NUMBERS_BYTES) => Some(off),
+            _ => None,
+        }
+        .filter(|_| self.target.data.counts())
+    }
+
     /// Like [`crate::numbers::num_next`], which is called if the host counts, and for an iterator outside the
     /// function's own frame.
-    pub(super) fn num_next(&mut self, site: u32, read: Set) {
+    pub(super) fn num_next(&mut self, site: u32) {
         if !self.target.data.counts() {
             return self.call_engine(stubs::NUM_NEXT, site);
         }
-        let off = match self.values[1] {
-            Value::Frame(off) if self.values[1].is_in_frame(0, NUMBERS_BYTES) => off,
-            _ => return self.num_next_anywhere(site),
-        };
+        let Some(off) = self.iterator_in_frame() else { return self.num_next_anywhere(site) };
+        if let Some(iteration) = self.iteration {
+            self.check_fuel_ahead(site, iteration);
+            self.charge_number();
+            // Whether there is one is tested where the ways part.
+            return self.asm.mem(Code::Inc_rm32, at(FRAME, off));
+        }
         let done = self.asm.label();
-        let over = match self.branch_of(self.at) {
-            Some(branch) => {
-                let (call, over, owed) = (self.at, self.asm.label(), read & live::ARGUMENTS);
-                self.iteration = Some(Iteration { call, branch, over, off, owed });
-                over
-            }
-            None => self.over(at(FRAME, off), done),
-        };
+        let over = self.over(at(FRAME, off), done);
         self.check_fuel(site);
         self.charge_number();
-        let (number, end) = (at(FRAME, off), at(FRAME, off + 4));
-        self.asm.mem(Code::Inc_rm32, number);
-        self.asm.reg_mem(Code::Mov_r32_rm32, B32, number);
-        self.asm.reg_mem(Code::Cmp_r32_rm32, B32, end);
+        self.asm.mem(Code::Inc_rm32, at(FRAME, off));
+        self.compare_number(off);
         self.asm.to(Code::Jge_rel32_64, over);
-        if self.iteration.is_none_or(|iteration| self.needs_result(iteration.branch)) {
-            self.load_frame_address(0, off);
-        }
+        self.load_frame_address(0, off);
         self.asm.bind(done);
+    }
+
+    /// Compares the number of an iterator in the frame with its end.
+    fn compare_number(&mut self, off: i64) {
+        self.asm.reg_mem(Code::Mov_r32_rm32, B32, at(FRAME, off));
+        self.asm.reg_mem(Code::Cmp_r32_rm32, B32, at(FRAME, off + 4));
+    }
+
+    /// Like `check_fuel` for a call that has counted operations behind it, perhaps up to a branch that looks at the
+    /// fuel, too.
+    fn check_fuel_ahead(&mut self, site: u32, Iteration { off, ahead, back, .. }: Iteration) {
+        if ahead == 0 {
+            return self.check_fuel(site);
+        }
+        let (unchecked, goes_on) = (self.unchecked.take(), self.asm.label());
+        let used_up = self.later(move |e| {
+            if let Some((jump, since)) = unchecked {
+                e.stop_if_used_up(jump, since + ahead);
+            }
+            e.stop_if_used_up(site, ahead);
+            if let Some(branch) = back {
+                // The call is still made; the branch doesn't jump if that was the last number.
+                let (is_over, number) = (e.asm.label(), at(FRAME, off));
+                e.asm.reg_mem(Code::Mov_r32_rm32, B32, number);
+                e.asm.reg(Code::Inc_rm32, B32);
+                e.asm.reg_mem(Code::Cmp_r32_rm32, B32, at(FRAME, off + 4));
+                e.asm.to(Code::Jge_rel32_64, is_over);
+                e.asm.mem_reg(Code::Mov_rm32_r32, number, B32);
+                e.charge_number();
+                e.set_site(branch);
+                e.asm.call_tabled(stubs::NEVER_ENDS);
+                e.asm.bind(is_over);
+            }
+            e.asm.to(Code::Jmp_rel32_64, goes_on);
+        });
+        self.asm.to(Code::Jg_rel32_64, used_up);
+        self.asm.bind(goes_on);
     }
 
     /// Returns whether the code that follows a branch if there is another number reads R0.
@@ -130,44 +185,39 @@ impl Emitter<'_> {
         None
     }
 
-    /// The branch at which a next number's two ways part. They have done so already: here there is a number.
-    pub(super) fn end_iteration(&mut self, op: Op, iteration: Iteration) {
+    /// The branch at which a next number's two ways part.
+    pub(super) fn end_iteration(&mut self, op: Op, Iteration { branch, off, ahead, back }: Iteration) {
         let Op::Branch { cond, target, site, .. } = op else { unreachable!("it is a branch") };
         let goes_on = cond == Cond::Ne;
         if goes_on {
             self.pay(self.zero_at(target as usize));
         }
-        let agreed = if site == NO_SITE { self.agreed(target, self.pending) } else { 0 };
-        let missing = self.pending - agreed;
-        self.pending = agreed;
-        let (next, label) = (self.asm.label(), self.target(target));
-        let looks = if goes_on { Vec::new() } else { self.looks_before(target as usize) };
-        let copies = &self.ops[iteration.call + 1..iteration.branch];
-        self.later(move |e| {
-            e.asm.bind(iteration.over);
-            e.end_iterator(at(FRAME, iteration.off));
-            e.zero_all(iteration.owed);
-            for &copy in copies {
-                match copy {
-                    Op::Alu { wide, op, dst, src } => e.alu(wide, op, dst, src),
-                    Op::Const { dst, value } => e.constant(dst, value),
-                    Op::Address { dst, slot } => e.tabled_address(whole(dst), slot),
-                    _ => {}
-                }
-            }
-            e.count(missing);
-            e.look_at(&looks);
-            e.asm.to(Code::Jmp_rel32_64, if goes_on { next } else { label });
-        });
-        self.count(missing);
-        if goes_on {
-            match site {
-                NO_SITE => self.jump(target, site),
-                _ => self.jump_back(target, site),
-            }
-            // Who comes behind the branch has zeroed everything.
-            self.owed = 0;
+        self.pending -= ahead;
+        match site {
+            NO_SITE => self.agree(target),
+            _ => self.settle(),
         }
-        self.asm.bind(next);
+        if self.needs_result(branch) {
+            self.load_frame_address(0, off);
+        }
+        self.compare_number(off);
+        if !goes_on {
+            let way = self.way_to(target);
+            let over = self.later(move |e| {
+                e.end_iterator(at(FRAME, off));
+                e.asm.to(Code::Jmp_rel32_64, way);
+            });
+            return self.asm.to(Code::Jge_rel32_64, over);
+        }
+        let next = match site {
+            NO_SITE => self.way_to(target),
+            _ if back.is_some() => self.target(target),
+            _ => self.later(move |e| {
+                e.asm.mem_imm(Code::Cmp_rm64_imm8, insns(), 0);
+                e.jump_back(target, site);
+            }),
+        };
+        self.asm.to(Code::Jl_rel32_64, next);
+        self.end_iterator(at(FRAME, off));
     }
 }

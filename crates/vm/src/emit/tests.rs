@@ -211,6 +211,15 @@ fn a_loop_counts_in_place() {
 }
 
 #[test]
+fn the_call_for_a_number_also_looks_at_the_fuel_for_the_jump_back() {
+    let call = Op::Call { callee: Callee::NumNext, site: 3 };
+    let back = Op::Branch { wide: true, cond: Cond::Ne, a: 0, b: Operand::Imm(0), target: 0, site: 4 };
+    let address = [alu(Alu::Mov, 1, Operand::Reg(10)), alu(Alu::Add, 1, Operand::Imm(-8))];
+    let copy = alu(Alu::Mov, 7, Operand::Reg(6));
+    check("iteration", &[address[0], address[1], call, copy, back, Op::Exit]);
+}
+
+#[test]
 fn a_loop_s_number_is_known_to_be_in_the_frame() {
     let all = [
         alu(Alu::Mov, 1, Operand::Reg(10)),
