@@ -46,6 +46,15 @@ impl Known {
         }
     }
 
+    /// How many arguments it takes.
+    pub(crate) const fn args(self) -> usize {
+        match self {
+            Self::SmpId | Self::Ktime | Self::Now | Self::RcuLock | Self::RcuUnlock => 0,
+            Self::NumDestroy => 1,
+            Self::NumNew => 3,
+        }
+    }
+
     /// The number of a helper.
     const fn number(self) -> Option<i32> {
         match self {

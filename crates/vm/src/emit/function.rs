@@ -106,7 +106,7 @@ impl<'a> Emitter<'a> {
         for target in ops.iter().filter_map(|op| op.target()) {
             targets[target as usize].get_or_insert_with(|| asm.label());
         }
-        let live = live::before(ops);
+        let live = live::before(ops, target.data);
         let written =
             ops.iter().fold(0, |set, &op| set | live::uses(op).1) | live.first().copied().unwrap_or(0);
         // Who begins a callback expects no register to be kept.
@@ -122,7 +122,7 @@ impl<'a> Emitter<'a> {
             asm,
             functions,
             ops,
-            owed_at: zeros::at_targets(ops, &live, &repeats),
+            owed_at: zeros::at_targets(ops, &live, &repeats, target.data),
             pending_at: count::at_targets(ops, &order, &repeats),
             repeats,
             target,
@@ -347,7 +347,7 @@ impl<'a> Emitter<'a> {
 
 /// Per operation, the registers that emitted code reads from there on.
 fn needed(ops: &[Op], values_at: &[Option<Box<Registers>>], target: &Target<'_>) -> Vec<Set> {
-    let mut reads: Vec<Set> = ops.iter().map(|&op| live::uses(op).0).collect();
+    let mut reads: Vec<Set> = ops.iter().map(|&op| live::reads(op, target.data)).collect();
     values::each(ops, values_at, target.entry(), target.data, |at, op, registers| {
         let access = match op {
             Op::Load { base, off, size, .. } => Some((base, off, size, None)),

@@ -3,6 +3,7 @@
 //! BPF programs that no verifier has checked may read registers that a call has clobbered; they are 0 then. If nothing
 //! reads them, they need not be zeroed.
 
+use super::values::Data;
 use crate::code::op::{Alu, Atomic, Callee, Op, Operand};
 
 /// A bit for each of R0 to R10.
@@ -16,8 +17,22 @@ pub(super) const ARGUMENTS: Set = 0x3e;
 const ROUNDS: usize = 16;
 
 /// Per operation, the registers that are read from there on.
-pub(super) fn before(ops: &[Op]) -> Vec<Set> {
-    before_reading(ops, |at| uses(ops[at]).0)
+pub(super) fn before(ops: &[Op], data: &dyn Data) -> Vec<Set> {
+    let reads: Vec<Set> = ops.iter().map(|&op| reads(op, data)).collect();
+    before_reading(ops, |at| reads[at])
+}
+
+/// The registers that an operation reads. What a call ignores need not be zeroed for it.
+pub(super) fn reads(op: Op, data: &dyn Data) -> Set {
+    match op {
+        Op::Call { callee, site } => uses(op).0 & data.arguments(callee, site),
+        _ => uses(op).0,
+    }
+}
+
+/// The first of R1 to R5.
+pub(super) fn arguments(count: usize) -> Set {
+    ARGUMENTS & ((2 << count) - 1)
 }
 
 /// The same if these are the registers that each operation reads.

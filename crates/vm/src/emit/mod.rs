@@ -50,7 +50,7 @@ mod tests;
 mod values;
 mod zeros;
 
-use crate::code::op::Op;
+use crate::code::op::{Callee, Op};
 use crate::code::{Address, Code, Needed};
 use crate::context::{FIRST_ADDRESSES, NativeFn, StartFn, Tables};
 use crate::error::LoadError;
@@ -59,6 +59,7 @@ use asm::{Asm, Label};
 use buffer::Buffer;
 use function::{Emitter, Target};
 use keel_abi::bpf::Frequent;
+use live::Set;
 use moves::Movers;
 
 /// An object's native code.
@@ -125,7 +126,11 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
     let mut asm = Asm::default();
     let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();
     let has_arena = code.user_half.is_some();
-    let globals = Globals { code, numbers };
+    let mut globals = Globals { code, numbers, taken: vec![live::ARGUMENTS; code.functions.len()] };
+    // Compilers mostly place a function behind those that call it.
+    for (number, function) in code.functions.iter().enumerate().rev() {
+        globals.taken[number] &= live::before(&function.ops, &globals).first().copied().unwrap_or(0);
+    }
     let movers = Movers::emit(&mut asm, lines, has_arena);
     let has_may_goto = code.has(|op| matches!(op, Op::MayGoto { .. }));
     let mut starts = Vec::with_capacity(inner.len());
@@ -142,6 +147,8 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
 struct Globals<'a> {
     code: &'a Code,
     numbers: Numbers,
+    /// For each function, the arguments that it reads.
+    taken: Vec<Set>,
 }
 
 impl values::Data for Globals<'_> {
@@ -171,6 +178,17 @@ impl values::Data for Globals<'_> {
         match &self.code.imports.get(import as usize)?.0 {
             Needed::Helper(number) => Frequent::helper(*number),
             Needed::Kfunc(name) => Frequent::kfunc(name),
+        }
+    }
+
+    fn arguments(&self, callee: Callee, site: u32) -> Set {
+        match callee {
+            Callee::Known(known) => live::arguments(known.args()),
+            Callee::Function(function) => self.taken[function as usize],
+            Callee::Host => {
+                self.frequent(site).map_or(live::ARGUMENTS, |which| live::arguments(which.args()))
+            }
+            _ => live::ARGUMENTS,
         }
     }
 

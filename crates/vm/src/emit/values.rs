@@ -4,6 +4,7 @@
 //! This is sound for any code: a value is always one that its description allows, whatever was executed before. Values
 //! from memory or from a call may be anything.
 
+use super::live::{self, Set};
 use crate::code::op::{Alu, Atomic, Callee, Cond, FRAME_BYTES, Op, Operand};
 use crate::stacks::ARGS_BYTES;
 use keel_abi::bpf::Frequent;
@@ -54,6 +55,10 @@ pub(super) trait Data {
     /// Which function is called at a site, if it is one of those.
     fn frequent(&self, _site: u32) -> Option<Frequent> {
         None
+    }
+    /// Which of R1 to R5 a call at a site may read.
+    fn arguments(&self, _callee: Callee, _site: u32) -> Set {
+        live::ARGUMENTS
     }
     /// The price of a loop's next number, if it is not to be read from the context.
     fn number_ps(&self) -> Option<i32> {

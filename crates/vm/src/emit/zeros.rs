@@ -4,14 +4,15 @@
 use super::function::Emitter;
 use super::live::{self, Set};
 use super::repeats::Repeats;
+use super::values::Data;
 use crate::code::op::{NO_SITE, Op};
 
 /// At each jump target, the registers that are still to be zeroed on every way there.
-pub(super) fn at_targets(ops: &[Op], live: &[Set], repeats: &Repeats) -> Vec<Set> {
+pub(super) fn at_targets(ops: &[Op], live: &[Set], repeats: &Repeats, data: &dyn Data) -> Vec<Set> {
     let mut owed_at = vec![live::ARGUMENTS; ops.len()];
     loop {
         let mut changed = false;
-        ways(ops, live, repeats, &owed_at.clone(), |to, owed| {
+        ways(ops, (live, repeats, data), &owed_at.clone(), |to, owed| {
             changed |= owed_at[to] & !owed != 0;
             owed_at[to] &= owed;
         });
@@ -22,7 +23,12 @@ pub(super) fn at_targets(ops: &[Op], live: &[Set], repeats: &Repeats) -> Vec<Set
 }
 
 /// Calls `way` for each way to a jump target, with what is still to be zeroed on it, given that for the targets.
-fn ways(ops: &[Op], live: &[Set], repeats: &Repeats, owed_at: &[Set], mut way: impl FnMut(usize, Set)) {
+fn ways(
+    ops: &[Op],
+    (live, repeats, data): (&[Set], &Repeats, &dyn Data),
+    owed_at: &[Set],
+    mut way: impl FnMut(usize, Set),
+) {
     let mut is_target = vec![false; ops.len()];
     ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
     let (mut owed, mut open): (Set, bool) = (0, true);
@@ -36,7 +42,7 @@ fn ways(ops: &[Op], live: &[Set], repeats: &Repeats, owed_at: &[Set], mut way: i
         if !open || op == Op::Hole {
             continue;
         }
-        let (reads, writes) = live::uses(op);
+        let (reads, writes) = (live::reads(op, data), live::uses(op).1);
         owed &= (live::after(ops, live, at) | reads) & !reads;
         if let Some(target) = op.target() {
             let due = owed & live[target as usize] & !owed_at[target as usize];
@@ -70,7 +76,8 @@ impl Emitter<'_> {
     /// Before an operation: zeroes what it reads, and what is read where it jumps to and also behind it.
     pub(super) fn pay_before(&mut self, at: usize, op: Op) {
         let next = if op.ends() { 0 } else { self.live_at(at + 1) };
-        self.owed &= self.read_later | live::uses(op).0;
+        let reads = live::reads(op, self.target.data);
+        self.owed &= self.read_later | reads;
         let there = op.target().map_or(0, |target| self.zero_at(target as usize));
         let elsewhere = match op {
             Op::Branch { .. } if self.iteration.is_some_and(|iteration| iteration.branch == at) => 0,
@@ -79,7 +86,7 @@ impl Emitter<'_> {
             Op::Branch { site: NO_SITE, .. } => there & next,
             _ => there,
         };
-        self.pay(live::uses(op).0 | elsewhere);
+        self.pay(reads | elsewhere);
     }
 
     /// After it. What a call has clobbered is known already.
@@ -99,6 +106,7 @@ impl Emitter<'_> {
 mod tests {
     use super::*;
     use crate::code::op::{Callee, Cond, Operand, Size};
+    use crate::emit::tests::OneMap;
 
     #[test]
     fn what_is_to_be_zeroed_on_every_way_is_left_to_those_who_read_it() {
@@ -107,7 +115,7 @@ mod tests {
             Op::Branch { wide: true, cond: Cond::Eq, a: 0, b: Operand::Imm(0), target: 3, site: NO_SITE };
         let check = |between: Op, expected: Set| {
             let ops = [call, skip, between, call, Op::Exit];
-            let owed = at_targets(&ops, &live::before(&ops), &Repeats::new(&ops));
+            let owed = at_targets(&ops, &live::before(&ops, &OneMap), &Repeats::new(&ops), &OneMap);
             assert_eq!(owed[3], expected, "{between:?}");
         };
         check(Op::Hole, 0b11_1110);
