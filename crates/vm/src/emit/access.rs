@@ -4,15 +4,15 @@
 use super::asm::Label;
 use super::early::Base;
 use super::function::Emitter;
-use super::held::Line;
+use super::held::{Line, Near};
 use super::live::{self, Set};
 use super::moves::{self, Mover};
 use super::registers::{
-    A, B, CONTEXT, DELTA, FRAME, at, at_entry, at_sum, field, half, part, part_of_b, whole,
+    A, A8, A32, B, CONTEXT, DELTA, FRAME, at, at_entry, at_sum, field, half, part, part_of_b, whole,
 };
 use crate::code::op::{Access, Operand, Size, in_frame};
 use crate::context::Context;
-use iced_x86::{Code, MemoryOperand};
+use iced_x86::{Code, MemoryOperand, Register};
 use std::mem::offset_of;
 
 /// How the word of a line is found.
@@ -78,33 +78,77 @@ impl Emitter<'_> {
 
     /// Continues if the access is in bounds, once the CPU holds the line; moves the line here if necessary.
     fn check(&mut self, base: u8, off: i32, size: Size, access: Access) {
+        let write = access != Access::Load;
+        // An address scales a register by 8 at most, which `leave_unless_near` needs for lines of 32 bytes.
+        let log2 = self.target.lines.log2;
+        let near = if log2 >= 5 { self.held.near(base, off, size, write, 1 << log2) } else { None };
         let reaches = self.held.reaches(base, off, size);
-        let is_held = self.held.access((base, off), size, access != Access::Load, &self.values, &self.target);
+        let is_held = self.held.access((base, off), size, write, &self.values, &self.target);
         if reaches && is_held {
             return;
         }
-        let outside = self.exit_here();
-        if !reaches {
+        let (outside, keep) = (self.exit_here(), self.needed_here());
+        if is_held {
+            return self.check_bounds(base, off, size, outside);
+        }
+        let Some(near) = near else {
+            return self.check_line((base, off), (!reaches).then_some(size), access, outside, keep);
+        };
+        if !reaches && !near.reaches {
             self.check_bounds(base, off, size, outside);
         }
-        if is_held {
-            return;
-        }
+        let done = self.asm.label();
+        let bounded = (!reaches && near.reaches).then_some(size);
+        let another = self.later(move |e| {
+            e.check_line((base, off), bounded, access, outside, keep);
+            e.asm.to(Code::Jmp_rel32_64, done);
+        });
+        self.leave_unless_near(base, near, another);
+        self.asm.bind(done);
+    }
+
+    /// Jumps to `another` unless both ends of these places are in the same line: the place in a line, in the upper bits
+    /// of a byte, overflows where the line ends.
+    fn leave_unless_near(&mut self, base: u8, near: Near, another: Label) {
+        let scale = 256 >> self.target.lines.log2;
+        let first = MemoryOperand::with_base_index_scale_displ_size(
+            Register::None,
+            whole(base),
+            scale,
+            i64::from(near.from) * i64::from(scale),
+            8,
+        );
+        self.asm.reg_mem(Code::Lea_r32_m, A32, first);
+        self.asm.reg_imm(Code::Add_rm8_imm8, A8, near.more as i32 * scale as i32);
+        self.asm.to(Code::Jb_rel32_64, another);
+    }
+
+    /// Continues once the CPU holds the line of an access, which may be out of bounds if its size is given; moves the
+    /// line here if necessary, and then preserves these registers.
+    fn check_line(
+        &mut self,
+        (base, off): (u8, i32),
+        bounded: Option<Size>,
+        access: Access,
+        outside: Label,
+        keep: Set,
+    ) {
         let mover = self.mover(access);
         // The line's number, and its word.
-        let (mover, words) = match reaches {
-            true => {
+        let (mover, words) = match bounded {
+            None => {
                 self.number_line_at(Spot::Any(Base::Register(base), off));
                 (mover.by_address, field(offset_of!(Context, words)))
             }
-            false => {
+            Some(size) => {
+                self.check_bounds(base, off, size, outside);
                 self.number_line();
                 (mover.by_number, field(offset_of!(Context, sharers)))
             }
         };
         self.asm.reg_mem(Code::Mov_r64_rm64, B, words);
         self.asm.reg_mem(Code::Mov_r64_rm64, B, at_entry(B, A, 8));
-        let (held, keep) = (self.asm.label(), self.needed_here());
+        let held = self.asm.label();
         let moves = self.later(move |e| {
             e.call_mover(mover, keep);
             e.leave_if_denied(outside);

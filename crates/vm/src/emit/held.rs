@@ -82,6 +82,17 @@ struct Span {
 /// Distances from a value that are considered: their sum with an address in the region does not overflow.
 const MOST_DISTANCE: u64 = 1 << 40;
 
+/// A held place near an access that is probably in the same line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Near {
+    /// The first byte of both, at this distance from the register.
+    pub(super) from: i16,
+    /// How far behind that the last one is.
+    pub(super) more: u64,
+    /// If it is in the same line, the access is in bounds.
+    pub(super) reaches: bool,
+}
+
 /// What is known at one place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Known {
@@ -163,6 +174,23 @@ impl Held {
         let Some(span) = self.span(base, off, size) else { return false };
         let holds = |known: &Span| known.root == span.root && known.from <= span.from && span.to <= known.to;
         self.known.spans.iter().any(holds)
+    }
+
+    /// The nearest place whose line is held and is also that of an access, if the value that both are described by is
+    /// the beginning of a line of `line` bytes. That is a guess: most structures begin at one.
+    pub(super) fn near(&self, base: u8, off: i32, size: Size, write: bool, line: i64) -> Option<Near> {
+        let Span { root, from, to } = self.span(base, off, size)?;
+        let added = self.known.roots[usize::from(base)].1;
+        let places = self.known.lines.iter().filter_map(|&(held, writable)| match held {
+            Line::Of { root: of, at } if of == root && (writable || !write) => {
+                Some((at.min(from), at.max(to - 1)))
+            }
+            _ => None,
+        });
+        let same = places.filter(|(first, last)| first.div_euclid(line) == last.div_euclid(line));
+        let (first, last) = same.min_by_key(|(first, last)| last - first)?;
+        let reaches = self.known.spans.iter().any(|known| known.root == root && to <= known.to);
+        Some(Near { from: i16::try_from(first - added).ok()?, more: (last - first) as u64, reaches })
     }
 
     /// Records an access that is in bounds.
@@ -452,6 +480,24 @@ mod tests {
             assert!(!access(&mut held, 8), "another CPU may have it");
             held.after(Op::Load { dst: 6, base: 6, off: 8, size: WORD, signed: false }, 4, target);
             check(&held, [false; 5]);
+        });
+    }
+
+    #[test]
+    fn a_place_is_near_one_that_is_held_if_both_are_in_a_line_behind_their_root() {
+        with_target(false, |target| {
+            let (anything, mut held) = ([Value::Any; 10], Held::new());
+            let add = Op::Alu { wide: true, op: Alu::Add, dst: 6, src: Operand::Imm(16) };
+            held.access((6, 24), WORD, false, &anything, target);
+            held.after(add, 3, target);
+            let check = |off, write, expected| {
+                assert_eq!(held.near(6, off, WORD, write, 64), expected, "{off}, {write}");
+            };
+            check(-8, false, Some(Near { from: -8, more: 16, reaches: true }));
+            check(32, false, Some(Near { from: 8, more: 31, reaches: false }));
+            check(32, true, None);
+            check(48, false, None);
+            check(-24, false, None);
         });
     }
 

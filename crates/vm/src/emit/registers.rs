@@ -19,6 +19,7 @@ pub(super) const FRAME: Register = Register::RBP;
 pub(super) const DELTA: Register = Register::R12;
 pub(super) const A: Register = Register::R10;
 pub(super) const A32: Register = Register::R10D;
+pub(super) const A8: Register = Register::R10L;
 pub(super) const B: Register = Register::R11;
 pub(super) const B32: Register = Register::R11D;
 

@@ -211,6 +211,12 @@ fn a_loop_counts_in_place() {
 }
 
 #[test]
+fn a_place_near_another_one_is_probably_in_its_line() {
+    let load = |dst, off| Op::Load { dst, base: 6, off, size: WORD, signed: false };
+    check("near", &[load(1, 16), load(2, 8), Op::Exit]);
+}
+
+#[test]
 fn the_call_for_a_number_also_looks_at_the_fuel_for_the_jump_back() {
     let call = Op::Call { callee: Callee::NumNext, site: 3 };
     let back = Op::Branch { wide: true, cond: Cond::Ne, a: 0, b: Operand::Imm(0), target: 0, site: 4 };
