@@ -17,7 +17,7 @@ use keel_abi::{CpuId, DsqId, Instant, Span};
 /// The value of a call, or why there is none yet.
 type Answer = Result<u64, NoValue>;
 
-/// A value of [`NoValue`] that is only made where it is returned: dropping one takes a call.
+/// Something about a call is rare. Not by `ok_or`: what that doesn't use it drops, by a call.
 const RARE: Answer = Err(NoValue::Rare);
 
 impl Kernel {
@@ -103,14 +103,14 @@ impl Kernel {
         let price_ps = self.price_at_once(F::SpinLock)?;
         self.comes_first_at_once(asked)?;
         if self.waits.is_some() {
-            return Err(NoValue::Rare);
+            return RARE;
         }
         let cpu = &mut *self.cpus.this_cpu;
         let Some(place) = self.spins.near_place(lock) else { return RARE };
         let Some(taken) = self.spins.get(place) else { return RARE };
         let at = after_ps(asked, cpu.spent_ps + price_ps);
         if !taken.is_free_for_anyone(at) {
-            return Err(NoValue::Rare);
+            return RARE;
         }
         let Some(line_ps) = site.world.touch_lock_at_once(lock, site.cpu) else { return RARE };
         let took_ns = self.machine.costs.lock_acquire_ns + whole_ns(line_ps);
@@ -129,7 +129,7 @@ impl Kernel {
         let Some((held, place)) = cpu.callback.spin else { return RARE };
         // Nothing has run on another CPU since it took the lock, so it still has the line, unless it evicted that itself.
         if held != lock || !cpu.callback.is_usual() || self.lines.transfers().is_crowded() {
-            return Err(NoValue::Rare);
+            return RARE;
         }
         debug_assert_eq!(site.world.touch_lock_ps(lock, site.cpu), 0, "nobody takes its line away");
         let Some(taken) = self.spins.get(place) else { return RARE };
@@ -144,7 +144,7 @@ impl Kernel {
     fn price_at_once(&self, f: F) -> Answer {
         match self.cpus.this_cpu.pauses.owes_dequeue() {
             false => Ok(self.terms[f as usize].cost_ps()),
-            true => Err(NoValue::Rare),
+            true => RARE,
         }
     }
 

@@ -212,7 +212,7 @@ impl Kernel {
     ) -> Result<u64, NoValue> {
         let CallSite { world, cpu: c, usage, again, number } = site;
         let at = self.callback_comes_to(usage);
-        let terms = self.terms.get(func.0 as usize).ok_or(NoValue::Rare)?;
+        let Some(terms) = self.terms.get(func.0 as usize) else { return Err(NoValue::Rare) };
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
         if callback.is_plain() && terms.allows_callback(callback.op) {
