@@ -18,6 +18,7 @@ use keel_abi::bpf::{
 use keel_abi::clocks::Clocks;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Runs a function of the object with the callback's engine.
 ///
@@ -414,9 +415,7 @@ unsafe fn called<'a, H: Host<VmWorld>>(context: *mut Context) -> (&'a mut H, Cal
     // does not use them before the fiber is left; the site is one that calls the host.
     unsafe {
         let (host, world) = (&mut *(*context).host.cast::<H>(), &mut *(*context).world);
-        if (*context).serves {
-            give_carry(context, host);
-        }
+        give_carry(context, host);
         let (site, func) = call_site(context, world, false);
         (host, site, func)
     }
@@ -443,16 +442,21 @@ unsafe fn call_site(
 /// Gives the host the costs that it charges with its first call; nothing is carried from then on.
 ///
 /// # Safety
-/// As for [`host_call`].
+/// Nobody uses a reference to the context.
 #[inline(always)]
-unsafe fn give_carry<H: Host<VmWorld>>(context: *mut Context, host: &mut H) {
+pub(crate) unsafe fn give_carry<H: Host<VmWorld>>(context: *mut Context, host: &mut H) {
     // SAFETY: as above.
     unsafe {
-        let carry_ps = (*context).carry_ps;
-        if carry_ps != 0 {
-            if carry_ps != HOST_SERVES {
-                host.give_spent_ps(carry_ps);
-            }
+        if (*context).carry_ps == 0 {
+            return;
+        }
+        // Behind this it is read again, so that it is compared in memory.
+        compiler_fence(Ordering::SeqCst);
+        std::hint::cold_path();
+        if (*context).carry_ps != HOST_SERVES {
+            host.give_spent_ps((*context).carry_ps);
+        }
+        if (*context).serves {
             (*context).carry_ps = 0;
         }
     }

@@ -96,7 +96,7 @@ pub(crate) struct Context {
     /// Picoseconds that `bpf_iter_num_next` is charged, or [`HOST_COUNTS`].
     pub(crate) num_next_ps: u64,
     /// The charge for the next call in addition to its price, in picoseconds, or
-    /// [`HOST_SERVES`](crate::known::HOST_SERVES).
+    /// [`HOST_SERVES`](crate::known::HOST_SERVES). 0 if the code has no such calls.
     pub(crate) carry_ps: u64,
     /// The charge for a call of each [`Known`] function, in picoseconds.
     pub(crate) known_ps: [u64; Known::ALL.len()],

@@ -116,13 +116,9 @@ unsafe fn set_calls<H: Host<VmWorld>>(context: *mut Context) {
 /// # Safety
 /// As for [`connect`].
 #[inline(always)]
-pub(crate) unsafe fn disconnect<H: Host<VmWorld>>(context: *const Context, host: &mut H) {
+pub(crate) unsafe fn disconnect<H: Host<VmWorld>>(context: *mut Context, host: &mut H) {
     // SAFETY: as above.
-    unsafe {
-        if (*context).serves && (*context).carry_ps != HOST_SERVES {
-            host.give_spent_ps((*context).carry_ps);
-        }
-    }
+    unsafe { calls::give_carry(context, host) }
 }
 
 /// What the job comes to that the fiber of this context has done.

@@ -45,14 +45,19 @@ pub(crate) enum Signal {
 
 impl Signal {
     /// The signal with this number.
+    ///
+    /// # Safety
+    /// There is one.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn from_number(number: u32) -> Self {
+    unsafe fn from_number(number: u32) -> Self {
         match number {
             0 => Self::Done,
             1 => Self::Suspended,
             2 => Self::Failed,
-            _ => Self::Panicked,
+            3 => Self::Panicked,
+            // SAFETY: as above.
+            _ => unsafe { std::hint::unreachable_unchecked() },
         }
     }
 }

@@ -228,9 +228,11 @@ impl Vm {
         });
         self.starts = starts(&self.code, &tables);
         self.tables = tables;
-        let serves = self.serves();
+        let (serves, carry_ps) = (self.serves(), self.nothing_carried());
         for fiber in &mut self.fibers {
             let context = fiber.context();
+            // Its code isn't running, so nothing was carried before either.
+            context.carry_ps = carry_ps;
             context.code = Arc::as_ptr(&self.code);
             context.native = tables.native;
             context.serves = serves;
@@ -332,8 +334,7 @@ impl Vm {
             native: self.tables.native,
             callees: self.callees.as_ptr(),
             num_next_ps: self.config.num_next_ps.unwrap_or(HOST_COUNTS),
-            // Code that handles no calls doesn't look at it.
-            carry_ps: HOST_SERVES,
+            carry_ps: self.nothing_carried(),
             known_ps: self.config.known_ps.unwrap_or_default(),
             number: self.fibers.len() as u32,
             makes_call: false,
@@ -353,10 +354,20 @@ impl Vm {
         self.fibers.push(fiber);
     }
 
-    /// Whether the code has calls that emitted code handles itself, and the host has said what they cost.
+    /// Whether the code has calls that emitted code handles itself.
+    fn has_known_calls(&self) -> bool {
+        self.config.mode == Mode::Native
+            && self.code.has(|op| matches!(op, Op::Call { callee: Callee::Known(_), .. }))
+    }
+
+    /// Whether it has, and the host has said what they cost.
     fn serves(&self) -> bool {
-        let is_known = |op: &Op| matches!(op, Op::Call { callee: Callee::Known(_), .. });
-        self.config.known_ps.is_some() && self.config.mode == Mode::Native && self.code.has(is_known)
+        self.config.known_ps.is_some() && self.has_known_calls()
+    }
+
+    /// What a context carries while its code isn't running.
+    fn nothing_carried(&self) -> u64 {
+        if self.has_known_calls() && self.config.known_ps.is_none() { HOST_SERVES } else { 0 }
     }
 
     /// Makes the fiber at hand ready for the CPU's next callback, if that can begin at once.

@@ -118,6 +118,7 @@ macro_rules! enter {
             out("r15") _,
             clobber_abi("C"),
         );
+        // What leaves a fiber passes on a signal, and `start_there` and `begin_there` 0.
         Left { value, signal: Signal::from_number(signal) }
     }};
 }
