@@ -433,8 +433,9 @@ pub trait Host<W: World> {
     /// Executes helper or kfunc `func`. The arguments behind those that a [`Frequent`] function takes may be anything.
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply;
 
-    /// Like [`Host::call`], but only if nothing about the call is rare. Otherwise does nothing
-    /// that another [`Host::call`] would not do, and returns [`NoValue::Rare`]: the engine then makes the call by that.
+    /// Like [`Host::call`], but only if nothing about the call is rare, and it was not suspended before. Otherwise does
+    /// nothing that another [`Host::call`] would not do, and returns [`NoValue::Rare`]: the engine then makes the call by
+    /// that.
     #[inline(always)]
     fn call_at_once(
         &mut self,
@@ -445,7 +446,18 @@ pub trait Host<W: World> {
         Err(NoValue::Rare)
     }
 
-    /// Like [`Host::call_at_once`], for a call of `which` that was not suspended before. Only as many of the arguments
+    /// Like [`Host::call_at_once`], for a call that was suspended before.
+    #[inline(always)]
+    fn call_again(
+        &mut self,
+        _site: CallSite<'_, W>,
+        _func: FuncId,
+        _args: &[u64; 5],
+    ) -> Result<u64, NoValue> {
+        Err(NoValue::Rare)
+    }
+
+    /// Like [`Host::call_at_once`], for a call of `which`. Only as many of the arguments
     /// count as the function takes. Must not panic if the function [is simple](Frequent::is_simple), nor stop the program
     /// then.
     #[inline(always)]

@@ -235,7 +235,7 @@ pub(crate) unsafe fn ask_again<H: Host<VmWorld>>(
     // SAFETY: as above; the callback's site is one that calls the host.
     unsafe {
         let (site, func) = call_site(context, world, true);
-        match host.call_at_once(site, func, &(*context).args) {
+        match host.call_again(site, func, &(*context).args) {
             Ok(value) => Some(value),
             Err(NoValue::Rare) => ask_again_rarely(context, host, world),
             Err(NoValue::Suspend) => None,

@@ -150,7 +150,7 @@ impl Kernel {
 
     /// Passes if it is a plain callback's turn, which has reached `at`, without a tie.
     #[inline(always)]
-    fn comes_first_at_once(&self, at: Instant) -> Result<(), NoValue> {
+    fn comes_first_at_once(&mut self, at: Instant) -> Result<(), NoValue> {
         if !self.cpus.this_cpu.callback.is_plain() {
             return Err(NoValue::Rare);
         }

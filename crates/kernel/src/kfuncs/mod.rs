@@ -33,7 +33,7 @@ pub use crate::state::bpf::functions::served;
 
 use crate::state::bpf::functions::{F, Terms};
 use crate::state::callback::{Callback, Caller, Place};
-use crate::state::cpu::after_ps;
+use crate::state::cpu::{Cpu, after_ps};
 use crate::state::event::Source;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
@@ -72,11 +72,12 @@ impl<W: World> Host<W> for Kernel {
     #[inline(never)]
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
         let c = site.cpu;
+        self.cpus.this_cpu.callback.set_waits_otherwise(false);
         let mut at = self.callback_comes_to(site.usage);
         if self.order.is_some() {
             match self.comes_in_order(c, func, at, site.again, site.number) {
                 Some(later) => at = later,
-                None => return Reply::Suspend,
+                None => return self.suspends_otherwise(),
             }
         }
         let Some(terms) = self.terms.get(func.0 as usize) else { return not_served(func) };
@@ -88,7 +89,7 @@ impl<W: World> Host<W> for Kernel {
             // reached this CPU's clock.
             let is_free = callback.lets_others_past() || f.is_res_spin_lock() && callback.spin.is_none();
             if is_free && !site.again && !self.queue.comes_first(c, at) {
-                return Reply::Suspend;
+                return self.suspends_otherwise();
             }
             if site.again
                 && let Some(value) = callback.reply.take()
@@ -136,6 +137,25 @@ impl<W: World> Host<W> for Kernel {
             #[inline(always)]
             |k, w, c, f| serve::serves(f)(k, w, c, f, args),
         )
+    }
+
+    /// A call of a plain callback that was only suspended to let others go first. All other questions were asked then.
+    #[inline(always)]
+    fn call_again(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Result<u64, NoValue> {
+        let Some(terms) = self.terms.get(func.0 as usize) else { return Err(NoValue::Rare) };
+        let cpu = &mut *self.cpus.this_cpu;
+        if !cpu.callback.is_plain() {
+            return Err(NoValue::Rare);
+        }
+        debug_assert!(terms.allows_callback(cpu.callback.op) && terms.is_boundary(cpu.callback.op));
+        let (f, at) = (terms.f, cpu.callback.asked_at);
+        cpu.clock = at;
+        cpu.callback.call = site.number;
+        cpu.spent_ps += terms.cost_ps;
+        debug_assert_eq!(self.callback_comes_to(site.usage), at, "a suspended callback stays where it is");
+        self.now = self.now.max(at);
+        let served = serve::serves(f)(self, site.world, site.cpu, f, args);
+        self.value_of(served)
     }
 
     #[inline(always)]
@@ -210,52 +230,56 @@ impl Kernel {
         is_boundary: impl Fn(&Terms, Op) -> bool,
         serves: impl FnOnce(&mut Self, &mut W, CpuId, F) -> Served,
     ) -> Result<u64, NoValue> {
-        let CallSite { world, cpu: c, usage, again, number } = site;
+        let CallSite { world, cpu: c, usage, number, .. } = site;
         let at = self.callback_comes_to(usage);
         let Some(terms) = self.terms.get(func.0 as usize) else { return Err(NoValue::Rare) };
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
         if callback.is_plain() && terms.allows_callback(callback.op) {
             if is_boundary(terms, callback.op) {
-                if again {
-                    if let Some(value) = callback.reply.take() {
-                        return Ok(value);
-                    }
-                } else if !self.queue.is_before_all(at) {
+                if !self.queue.is_before_all(at) {
                     return Err(self.not_first(at));
                 }
                 self.now = self.now.max(at);
             }
-        } else if !passes_nobody(callback, terms, again) {
+        } else if !passes_nobody(callback, terms) {
             return Err(NoValue::Rare);
         }
         callback.call = number;
         cpu.spent_ps += terms.cost_ps;
         let f = terms.f;
         let served = serves(self, world, c, f);
-        if self.exit.is_some() {
-            self.blame_call();
-        }
         self.value_of(served)
     }
 
     /// Why a call has no value yet whose callback has reached `at`: it is not before everything that is due.
     #[inline(always)]
-    fn not_first(&self, at: Instant) -> NoValue {
+    fn not_first(&mut self, at: Instant) -> NoValue {
         match self.queue.is_after_first(at) {
-            true => NoValue::Suspend,
+            true => {
+                self.cpus.this_cpu.callback.asked_at = at;
+                NoValue::Suspend
+            }
             // Who comes first in a tie takes a while to find out.
             false => NoValue::Rare,
         }
+    }
+
+    /// The callback is suspended, and its call has to be looked at again.
+    #[cold]
+    #[inline(never)]
+    fn suspends_otherwise(&mut self) -> Reply {
+        self.cpus.this_cpu.callback.set_waits_otherwise(true);
+        Reply::Suspend
     }
 }
 
 /// Returns whether a usual callback may call the function, and no other CPU goes first: none can tell when it is served,
 /// or the callback holds a BPF lock.
 #[inline]
-fn passes_nobody(callback: &Callback, terms: &Terms, again: bool) -> bool {
+fn passes_nobody(callback: &Callback, terms: &Terms) -> bool {
     let op = callback.op;
-    let holds_lock = !again && !callback.lets_others_past() && !terms.f.is_res_spin_lock();
+    let holds_lock = !callback.lets_others_past() && !terms.f.is_res_spin_lock();
     let is_now = !terms.is_boundary(op) || holds_lock;
     callback.is_usual() && terms.allows_callback(op) && is_now
 }
@@ -362,24 +386,50 @@ impl Kernel {
 
     /// Charges the callback for the call, then replies.
     fn reply(&mut self, served: Served) -> Reply {
-        match self.value_of(served) {
+        self.charge_call();
+        match self.outcome(served) {
             Ok(value) => Reply::Value(value),
             Err(NoValue::Stop(why)) => Reply::Stop(why),
             Err(NoValue::Rare | NoValue::Suspend) => Reply::Suspend,
         }
     }
 
-    /// Charges the callback for the call, and returns its value.
+    /// Charges the usual callback for the call, and returns its value.
     #[inline(always)]
     fn value_of(&mut self, served: Served) -> Result<u64, NoValue> {
+        if self.charge_call().pauses.hold_up_calls() {
+            self.blame_ended();
+            return self.outcome(served);
+        }
+        match served {
+            Served::Value(value) => Ok(value),
+            _ => Err(self.no_value(served)),
+        }
+    }
+
+    #[inline(always)]
+    fn charge_call(&mut self) -> &mut Cpu {
         let cpu = self.this_cpu();
         cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps);
-        if let Served::Value(value) = served
-            && !cpu.pauses.owes_dequeue()
-        {
-            return Ok(value);
+        cpu
+    }
+
+    /// The current call of a usual callback may have ended the scheduler.
+    #[cold]
+    #[inline(never)]
+    fn blame_ended(&mut self) {
+        if self.exit.is_some() {
+            self.blame_call();
         }
-        Err(self.no_value(served))
+    }
+
+    /// The value of a call that was charged.
+    #[inline(always)]
+    fn outcome(&mut self, served: Served) -> Result<u64, NoValue> {
+        match served {
+            Served::Value(value) if !self.cpus.this_cpu.pauses.owes_dequeue() => Ok(value),
+            _ => Err(self.no_value(served)),
+        }
     }
 
     #[cold]
@@ -389,10 +439,12 @@ impl Kernel {
         match served {
             Served::Value(value) => {
                 // `ops.dequeue` is owed: it runs before the call returns.
+                cpu.callback.set_waits_otherwise(true);
                 cpu.callback.reply = Some(value);
                 NoValue::Suspend
             }
             Served::Later(ns) => {
+                cpu.callback.set_waits_otherwise(true);
                 cpu.callback.charged_ps += ns * 1000;
                 cpu.clock += Span::from_ns(ns);
                 NoValue::Suspend

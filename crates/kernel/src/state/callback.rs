@@ -7,7 +7,7 @@ use keel_abi::scx::Op;
 use keel_abi::{DsqId, Instant, Span, TaskId};
 
 /// Whether there is a callback, and how it differs from a plain one: the kernel called it, nobody watches its CPU
-/// ([`Cpu::is_watched`]), it holds no BPF lock, and is nested in no other callback. In one word, so that each call of it
+/// ([`Pauses::is_watched`](crate::state::pauses::Pauses::is_watched)), it holds no BPF lock, and is nested in no other callback. In one word, so that each call of it
 /// asks one question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Marks(u8);
@@ -22,6 +22,8 @@ impl Marks {
     const UNUSUAL: Self = Self(2);
     /// It holds a BPF lock, or is nested.
     const ENCUMBERED: Self = Self(4);
+    /// It is suspended for another reason than that a CPU was due before the moment that it had reached.
+    const WAITS_OTHERWISE: Self = Self(8);
 
     fn has(self, mark: Self) -> bool {
         self.0 & mark.0 != 0
@@ -55,6 +57,8 @@ pub(crate) struct Callback {
     pub(crate) place: Place,
     /// The number of its current or last call.
     pub(crate) call: u32,
+    /// The moment that it had reached when it was last suspended because a CPU was due before.
+    pub(crate) asked_at: Instant,
 }
 
 impl Callback {
@@ -71,6 +75,7 @@ impl Callback {
         res_spins: 0,
         place: Place::Op,
         call: 0,
+        asked_at: Instant::ZERO,
     };
 
     /// Returns whether there is none, and none has left anything.
@@ -95,6 +100,12 @@ impl Callback {
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.marks == Marks::IN_PROGRESS
+    }
+
+    /// It is suspended, or goes on, for another reason than that a CPU was due before the moment that it had reached.
+    #[inline]
+    pub(crate) fn set_waits_otherwise(&mut self, waits: bool) {
+        self.marks.set(Marks::WAITS_OTHERWISE, waits);
     }
 
     /// Returns whether there is none, and the next one that the kernel calls is a plain one.
@@ -258,7 +269,7 @@ impl Cpu {
 
     /// From now on each call of its callbacks is looked at, or no longer.
     pub(crate) fn watch(&mut self, is_watched: bool) {
-        self.is_watched = is_watched;
+        self.pauses.watch(is_watched);
         self.note_plain();
     }
 
@@ -278,7 +289,7 @@ impl Cpu {
     #[inline]
     fn right_marks(&self) -> Marks {
         let mut marks = self.callback.marks;
-        marks.set(Marks::UNUSUAL, self.callback.place != Place::Op || self.is_watched);
+        marks.set(Marks::UNUSUAL, self.callback.place != Place::Op || self.pauses.is_watched());
         marks.set(Marks::ENCUMBERED, !self.callback.lets_others_past() || !self.outer.is_empty());
         marks
     }

@@ -230,8 +230,6 @@ pub(crate) struct Cpu {
     pub(crate) direct_by: Option<(TaskId, Caller)>,
     /// The callbacks that it is nested in, outermost first.
     pub(crate) outer: Vec<Callback>,
-    /// Each call of its callbacks is looked at: the run has an order or looks for races, or the scheduler has ended.
-    pub(crate) is_watched: bool,
     /// How many wakeups were left to this CPU and are still pending.
     pub(crate) ttwu_pending: u32,
     /// Timers that wait for its tick.
@@ -281,7 +279,6 @@ impl Cpu {
             callback: Callback::NONE,
             direct_by: None,
             outer: Vec::with_capacity(2),
-            is_watched: false,
             returned: 0,
             ttwu_pending: 0,
             deferrable: DeferrableTimers::default(),

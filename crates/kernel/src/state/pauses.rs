@@ -11,12 +11,16 @@ mod reason {
     pub(super) const DEQUEUE: u8 = 2;
     pub(super) const TURNS: u8 = 4;
     pub(super) const LOOP: u8 = 8;
+    /// Only after a call, not before a step.
+    pub(super) const WATCHED: u8 = 16;
 }
 
 /// A CPU's reasons to pause.
 #[derive(Debug, Default)]
 pub(crate) struct Pauses {
     reasons: u8,
+    /// Reasons to look at a call of its callback once more before it returns.
+    after_calls: u8,
     /// Tasks whose custody ended: `ops.dequeue` calls owed. Apart from the CPU's own fields, as it is rarely needed.
     #[allow(clippy::box_collection, reason = "a CPU's first lines have no space for more than a pointer")]
     dequeues: Box<VecDeque<(TaskId, u64)>>,
@@ -54,15 +58,33 @@ impl Pauses {
         self.has(reason::DEQUEUE)
     }
 
+    /// Returns whether a call of the CPU's callback that was served has to be looked at before it returns.
+    #[inline]
+    pub(crate) fn hold_up_calls(&self) -> bool {
+        self.after_calls != 0
+    }
+
+    /// Returns whether each call of its callbacks is looked at: the run has an order or looks for races, or the
+    /// scheduler has ended.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.after_calls & reason::WATCHED != 0
+    }
+
+    pub(crate) fn watch(&mut self, is_watched: bool) {
+        self.after_calls = self.after_calls & !reason::WATCHED | if is_watched { reason::WATCHED } else { 0 };
+    }
+
     pub(crate) fn owe_dequeue(&mut self, task: TaskId, flags: u64) {
         self.dequeues.push_back((task, flags));
         self.reasons |= reason::DEQUEUE;
+        self.after_calls |= reason::DEQUEUE;
     }
 
     pub(crate) fn next_dequeue(&mut self) -> Option<(TaskId, u64)> {
         let next = self.dequeues.pop_front();
         if self.dequeues.is_empty() {
             self.reasons &= !reason::DEQUEUE;
+            self.after_calls &= !reason::DEQUEUE;
         }
         next
     }
