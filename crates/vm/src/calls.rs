@@ -6,6 +6,7 @@
 
 use crate::code::op::FRAME_BYTES;
 use crate::context::{Context, HostCall};
+use crate::enter::take_carry;
 use crate::fiber::Signal;
 use crate::interp;
 use crate::known::HOST_SERVES;
@@ -222,7 +223,7 @@ unsafe fn wait(context: *mut Context) -> u64 {
 }
 
 /// Makes the call again for which a callback was suspended. Returns nothing if the callback stays suspended, or must be
-/// stopped for the reason that is in the context.
+/// stopped for the reason that is in the context. If the callback goes on, it carries what the host has not charged.
 ///
 /// # Safety
 /// Nobody uses a reference to the context, the world or the host, except for this.
@@ -259,7 +260,9 @@ unsafe fn ask_again_rarely<H: Host<VmWorld>>(
     unsafe {
         let (site, func) = call_site(context, world, true);
         let reply = host.call(site, func, &(*context).args);
-        taken(context, reply)
+        let value = taken(context, reply)?;
+        take_carry(context, host);
+        Some(value)
     }
 }
 

@@ -25,13 +25,18 @@ pub(crate) unsafe fn go_on<H: Host<VmWorld>>(
     // SAFETY: as above.
     unsafe {
         let mut value = 0;
-        if (*context).makes_call {
+        if !(*context).makes_call {
+            take_carry(context, host);
+        } else {
             match calls::ask_again(context, host, world) {
                 Some(answer) => value = answer,
                 None => return Left { value: 0, signal: not_answered(context) },
             }
         }
-        enter(context, host, world, || fiber::resume(context, value, fibers))
+        connect(context, host, world);
+        let left = fiber::resume(context, value, fibers);
+        disconnect(context, host);
+        left
     }
 }
 
@@ -53,27 +58,8 @@ unsafe fn not_answered(context: *mut Context) -> Signal {
     }
 }
 
-/// Enters the fiber of this context on behalf of `host`, by `way`, and returns how it was left.
-///
-/// # Safety
-/// The fiber's code isn't running before and after `way`, and nobody uses a reference to its context.
-#[inline(always)]
-pub(crate) unsafe fn enter<H: Host<VmWorld>>(
-    context: *mut Context,
-    host: &mut H,
-    world: &mut VmWorld,
-    way: impl FnOnce() -> Left,
-) -> Left {
-    // SAFETY: as above.
-    unsafe {
-        connect(context, host, world);
-        let left = way();
-        disconnect(context, host);
-        left
-    }
-}
-
-/// Sets what a fiber needs to call `host`, before it is entered.
+/// Sets what a fiber needs to call `host`, before it is entered. [`take_carry`] comes before, unless the fiber goes on
+/// with a call that the host has just charged.
 ///
 /// # Safety
 /// The fiber's code isn't running, and nobody uses a reference to its context.
@@ -87,6 +73,17 @@ pub(crate) unsafe fn connect<H: Host<VmWorld>>(context: *mut Context, host: &mut
         if (*context).host_call.map(|known| known as usize) != Some(host_call as usize) {
             set_calls::<H>(context);
         }
+    }
+}
+
+/// Takes the costs from the host that a call charges which emitted code serves.
+///
+/// # Safety
+/// As for [`connect`].
+#[inline(always)]
+pub(crate) unsafe fn take_carry<H: Host<VmWorld>>(context: *mut Context, host: &mut H) {
+    // SAFETY: as above.
+    unsafe {
         if (*context).serves {
             (*context).carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);
         }

@@ -5,7 +5,7 @@ use crate::code::op::{Callee, Op};
 use crate::code::{Code, tasks_map};
 use crate::config::{Mode, VmConfig};
 use crate::context::{Context, FIRST_ADDRESSES, HOST_COUNTS, Job, StartFn, Tables};
-use crate::enter::{connect, disconnect, done, enter, go_on};
+use crate::enter::{connect, disconnect, done, go_on, take_carry};
 use crate::error::LoadError;
 use crate::fiber::{self, Fiber, Left, Link, Signal};
 use crate::known::HOST_SERVES;
@@ -406,7 +406,10 @@ impl Vm {
             sit_down(&mut *context, cpu, &self.seats[cpu.index()], place.end);
             (*context).job = job;
             let fiber = &mut self.fibers[(*context).number as usize];
-            let left = enter(context, host, &mut self.world, || fiber.begin());
+            take_carry(context, host);
+            connect(context, host, &mut self.world);
+            let left = fiber.begin();
+            disconnect(context, host);
             match left.signal {
                 Signal::Done => done(context, left.value),
                 Signal::Suspended => {
@@ -565,6 +568,7 @@ impl Engine for Vm {
             put_args(self.at_hand.args, &args);
             rewind(&mut *context);
             begins(host);
+            take_carry(context, host);
             connect(context, host, &mut self.world);
             fiber::start(context, code)
         };

@@ -23,7 +23,7 @@ impl Kernel {
     pub(crate) fn begin_plain_callback(&mut self, op: Op, subject: TaskId) {
         debug_assert!(!self.scx.is_disabling(), "the calls of a scheduler that has ended are watched");
         debug_assert!(self.clocks.is_none(), "calls are watched if their order is recorded");
-        let entry_ps = self.machine.costs.callback_ns * 1000;
+        let entry_ps = self.entry_ps;
         let cpu = &mut *self.cpus.this_cpu;
         debug_assert!(cpu.callback.may_begin_plainly());
         cpu.settle_costs();
@@ -33,7 +33,7 @@ impl Kernel {
     /// Begins a callback of any kind.
     #[inline(never)]
     pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId) {
-        let entry_ps = self.machine.costs.callback_ns * 1000;
+        let entry_ps = self.entry_ps;
         let cpu = self.this_cpu();
         cpu.settle_costs();
         match cpu.callback.is_in_progress() {
@@ -61,7 +61,10 @@ impl Kernel {
             return self.end_rarely(usage, true);
         }
         cpu.rest();
-        let took = cpu.end_callback(usage, insn_ps);
+        let end = cpu.callback_ends_at(usage, insn_ps);
+        debug_assert!(cpu.clock <= end, "calls only take time");
+        cpu.clock = end;
+        let took = cpu.callback_took();
         self.count_callback(usage, took);
         if self.out.wants(Class::COSTS) {
             let Callback { op, subject, .. } = self.cpus.this_cpu.callback;
@@ -90,7 +93,9 @@ impl Kernel {
         let insn_ps = self.insn_ps;
         let cpu = self.this_cpu();
         let Callback { op, subject, spin, res_spins, place, .. } = cpu.callback;
-        let took = cpu.end_callback(usage, insn_ps);
+        let end = cpu.callback_ends_at(usage, insn_ps);
+        cpu.clock = cpu.clock.max(end);
+        let took = cpu.callback_took();
         cpu.leave_callback();
         if res_spins > 0 {
             self.res_spin_drop(c, res_spins);

@@ -136,6 +136,7 @@ impl Kernel {
             noise: NoiseState::new(setup.noise, &setup.machine, setup.seed),
             log: Log::default(),
             insn_ps: setup.machine.policy_insn_ps(),
+            entry_ps: setup.machine.costs.callback_ns * 1000,
             schedule_ps: setup.machine.costs.schedule_first_ns().map(|ns| ns * 1000),
             machine: setup.machine,
             // Last, as the lines above read programs in the workload.

@@ -55,7 +55,7 @@ pub(crate) struct Callback {
     pub(crate) res_spins: u32,
     /// What called the program.
     pub(crate) place: Place,
-    /// The number of its current or last call.
+    /// The number of its current or last call; anything before the first one.
     pub(crate) call: u32,
     /// The moment that it had reached when it was last suspended because a CPU was due before.
     pub(crate) asked_at: Instant,
@@ -226,7 +226,6 @@ impl Cpu {
         callback.began = began;
         callback.charged_ps = entry_ps;
         callback.has_dispatched = false;
-        callback.call = 0;
     }
 
     /// Like `begin_callback` within the one in progress.
@@ -305,14 +304,18 @@ impl Cpu {
         self.callback.marks = Marks::NONE;
     }
 
-    /// The current callback ends with this usage; returns how long it took.
+    /// When the current callback ends with this usage. It takes all costs that are not yet on the clock.
     #[inline(always)]
-    pub(crate) fn end_callback(&mut self, usage: Usage, insn_ps: u64) -> Span {
+    pub(crate) fn callback_ends_at(&mut self, usage: Usage, insn_ps: u64) -> Instant {
         let Callback { began, charged_ps, .. } = self.callback;
-        let total_ps =
-            usage.insns * insn_ps + usage.stall_ps + charged_ps + std::mem::take(&mut self.spent_ps);
-        self.clock = self.clock.max(after_ps(began, total_ps));
+        let spent_ps = std::mem::take(&mut self.spent_ps);
+        after_ps(began, usage.insns * insn_ps + usage.stall_ps + charged_ps + spent_ps)
+    }
+
+    /// How long the current callback took, which ends now.
+    #[inline(always)]
+    pub(crate) fn callback_took(&self) -> Span {
         // A callback can't end before it began.
-        Span::from_ns(self.clock.as_ns() - began.as_ns())
+        Span::from_ns(self.clock.as_ns() - self.callback.began.as_ns())
     }
 }

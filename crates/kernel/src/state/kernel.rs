@@ -86,6 +86,8 @@ pub(crate) struct Kernel {
     pub(crate) machine: Machine,
     /// The cost of a callback's instruction ([`Machine::policy_insn_ps`]): read at each call, and constant.
     pub(crate) insn_ps: u64,
+    /// The cost of a callback's entry (`callback_ns`).
+    pub(crate) entry_ps: u64,
     /// What is certain of the cost of `__schedule()` before the next task is known, and all of it for an idle CPU.
     pub(crate) schedule_ps: [u64; 2],
     pub(crate) queue: EventQueue,
