@@ -165,7 +165,7 @@ impl Kernel {
     fn pays_at_once(&mut self, call: u32, price_ps: u64) {
         debug_assert!(self.exit.is_none(), "the calls of a scheduler that has ended are watched");
         let cpu = &mut *self.cpus.this_cpu;
-        cpu.callback.call = call;
+        cpu.callback.caller.call = call;
         cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps) + price_ps;
     }
 }

@@ -83,7 +83,7 @@ impl<W: World> Host<W> for Kernel {
         let Some(terms) = self.terms.get(func.0 as usize) else { return not_served(func) };
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
-        let (f, op) = (terms.f, callback.op);
+        let (f, op) = (terms.f, callback.caller.op);
         if terms.is_boundary(op) {
             // Under a BPF spin lock no other CPU runs first, so the current moment stays behind: the others have not
             // reached this CPU's clock.
@@ -103,11 +103,11 @@ impl<W: World> Host<W> for Kernel {
                 follow(order.as_mut(), Step { at, cpu: c, op, call: site.number });
             }
         }
-        if !terms.allows(op, callback.place) {
+        if !terms.allows(op, callback.caller.place) {
             return self.misplaced(func);
         }
         cpu.spent_ps += terms.cost_ps;
-        if callback.place == Place::Syscall
+        if callback.caller.place == Place::Syscall
             && self.scx.phase == Phase::Loaded
             && let Some(nothing) = unattached::answer(f)
         {
@@ -116,7 +116,7 @@ impl<W: World> Host<W> for Kernel {
             }
             return self.reply(nothing.into());
         }
-        callback.call = site.number;
+        callback.caller.call = site.number;
         let was_over = self.exit.is_some();
         let served = serve::serves(f)(self, site.world, c, f, args);
         if self.exit.is_some() && !was_over {
@@ -147,10 +147,12 @@ impl<W: World> Host<W> for Kernel {
         if !cpu.callback.is_plain() {
             return Err(NoValue::Rare);
         }
-        debug_assert!(terms.allows_callback(cpu.callback.op) && terms.is_boundary(cpu.callback.op));
+        debug_assert!(
+            terms.allows_callback(cpu.callback.caller.op) && terms.is_boundary(cpu.callback.caller.op)
+        );
         let (f, at) = (terms.f, cpu.callback.asked_at);
         cpu.clock = at;
-        cpu.callback.call = site.number;
+        cpu.callback.caller.call = site.number;
         cpu.spent_ps += terms.cost_ps;
         debug_assert_eq!(self.callback_comes_to(site.usage), at, "a suspended callback stays where it is");
         self.now = self.now.max(at);
@@ -183,7 +185,7 @@ impl<W: World> Host<W> for Kernel {
             return None;
         }
         if let Some(order) = &mut self.order {
-            let op = self.cpus.this_cpu.callback.op;
+            let op = self.cpus.this_cpu.callback.caller.op;
             follow(order.as_mut(), Step { at, cpu, op, call: NO_CALL });
         }
         if !is_free {
@@ -211,7 +213,7 @@ impl<W: World> Host<W> for Kernel {
 
     fn meter(&self) -> Meter {
         let callback = &self.cpus.this_cpu.callback;
-        Meter { origin: callback.caller().origin(), charged_ps: callback.charged_ps }
+        Meter { origin: callback.caller.origin(), charged_ps: callback.charged_ps }
     }
 
     fn clocks(&mut self) -> Option<&mut Clocks> {
@@ -235,8 +237,8 @@ impl Kernel {
         let Some(terms) = self.terms.get(func.0 as usize) else { return Err(NoValue::Rare) };
         let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
-        if callback.is_plain() && terms.allows_callback(callback.op) {
-            if is_boundary(terms, callback.op) {
+        if callback.is_plain() && terms.allows_callback(callback.caller.op) {
+            if is_boundary(terms, callback.caller.op) {
                 if !self.queue.is_before_all(at) {
                     return Err(self.not_first(at));
                 }
@@ -245,7 +247,7 @@ impl Kernel {
         } else if !passes_nobody(callback, terms) {
             return Err(NoValue::Rare);
         }
-        callback.call = number;
+        callback.caller.call = number;
         cpu.spent_ps += terms.cost_ps;
         let f = terms.f;
         let served = serves(self, world, c, f);
@@ -278,7 +280,7 @@ impl Kernel {
 /// or the callback holds a BPF lock.
 #[inline]
 fn passes_nobody(callback: &Callback, terms: &Terms) -> bool {
-    let op = callback.op;
+    let op = callback.caller.op;
     let holds_lock = !callback.lets_others_past() && !terms.f.is_res_spin_lock();
     let is_now = !terms.is_boundary(op) || holds_lock;
     callback.is_usual() && terms.allows_callback(op) && is_now
@@ -302,7 +304,7 @@ impl Kernel {
     #[cold]
     #[inline(never)]
     fn blame_call(&mut self) {
-        self.blame(Some(self.cpus.this_cpu.callback.caller()));
+        self.blame(Some(self.cpus.this_cpu.callback.caller));
     }
 
     /// Sets the CPU's clock to the moment that its callback has reached with this usage.
@@ -327,7 +329,7 @@ impl Kernel {
         again: bool,
         call: u32,
     ) -> Option<Instant> {
-        let op = self.cpus.this_cpu.callback.op;
+        let op = self.cpus.this_cpu.callback.caller.op;
         if !self.terms.get(func.0 as usize).is_some_and(|terms| terms.is_boundary(op)) {
             return Some(at);
         }
@@ -344,7 +346,7 @@ impl Kernel {
         let why = match terms.is_for_cpus() && self.scx.speaks_cids() {
             true => format!("{}() may not be called by a sched_ext_ops_cid", terms.f.name()),
             false => {
-                let from = Caller { op: callback.op, place: callback.place, call: 0 }.words();
+                let from = Caller { op: callback.caller.op, place: callback.caller.place, call: 0 }.words();
                 format!("{}() may not be called from {from}", terms.f.name())
             }
         };
@@ -369,7 +371,7 @@ impl Kernel {
             Source::Cpu(other) => Some(other),
             Source::Timer(_) => None,
         };
-        if !order.holds(Point { at, cpu: c, op: callback.op, call, other, other_at }) {
+        if !order.holds(Point { at, cpu: c, op: callback.caller.op, call, other, other_at }) {
             return at;
         }
         let held = order.window() + Span::from_ns(1);

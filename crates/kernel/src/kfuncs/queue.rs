@@ -155,7 +155,7 @@ impl Kernel {
     }
 
     fn callback_op(&self) -> Op {
-        self.cpus.this_cpu.callback.op
+        self.cpus.this_cpu.callback.caller.op
     }
 
     /// Only the task that the callback is called for, and only once (`mark_direct_dispatch()`).
@@ -169,7 +169,7 @@ impl Kernel {
         }
         self.task(task).direct = Some(Direct { dsq: id, enq_flags });
         let cpu = self.this_cpu();
-        cpu.direct_by = Some((task, cpu.callback.caller()));
+        cpu.direct_by = Some((task, cpu.callback.caller));
         self.counters.scheduler_inserts += 1;
         true
     }
@@ -199,7 +199,7 @@ impl Kernel {
             OpsState::None => None,
         };
         let cpu = self.this_cpu();
-        let by = cpu.callback.caller();
+        let by = cpu.callback.caller;
         cpu.dispatch.inserts.push(Buffered { task, qseq, dsq, enq_flags, by });
         true
     }

@@ -164,7 +164,7 @@ impl<E: Engine> Sim<E> {
         let c = self.k.cpus.this_id();
         let callback = &mut self.k.this_cpu().callback;
         callback.reply = None;
-        let place = callback.place;
+        let place = callback.caller.place;
         self.k.end_stopped_callback(usage);
         // Its last call may have been made after the moment at which it failed: time does not go back.
         let now = self.k.now;

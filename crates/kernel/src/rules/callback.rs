@@ -2,7 +2,7 @@
 //! stopped.
 
 use crate::state::bpf::spin::SpinPlace;
-use crate::state::callback::{Callback, Place};
+use crate::state::callback::{Callback, Caller, Place};
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Fault, FaultKind, InvalidPlace, Usage};
 use keel_abi::clocks::Sync;
@@ -67,8 +67,8 @@ impl Kernel {
         let took = cpu.callback_took();
         self.count_callback(usage, took);
         if self.out.wants(Class::COSTS) {
-            let Callback { op, subject, .. } = self.cpus.this_cpu.callback;
-            self.emit_callback(op, subject, took, usage);
+            let Callback { caller, subject, .. } = self.cpus.this_cpu.callback;
+            self.emit_callback(caller.op, subject, took, usage);
         }
     }
 
@@ -92,7 +92,7 @@ impl Kernel {
         }
         let insn_ps = self.insn_ps;
         let cpu = self.this_cpu();
-        let Callback { op, subject, spin, res_spins, place, .. } = cpu.callback;
+        let Callback { caller: Caller { op, place, .. }, subject, spin, res_spins, .. } = cpu.callback;
         let end = cpu.callback_ends_at(usage, insn_ps);
         cpu.clock = cpu.clock.max(end);
         let took = cpu.callback_took();

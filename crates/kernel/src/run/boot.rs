@@ -203,5 +203,5 @@ fn terms(insn_ps: u64, cpus: u32) -> AllTerms {
     let words = u64::from(cpus.div_ceil(64));
     let price = |f: F| kfunc::price(f.name()).over(words) * insn_ps;
     let of = |f| Terms::new(f, price(f));
-    Box::new(std::array::from_fn(|i| of(F::all()[i])))
+    std::array::from_fn(|i| of(F::all()[i]))
 }

@@ -38,7 +38,8 @@ impl Marks {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Callback {
     marks: Marks,
-    pub(crate) op: Op,
+    /// What called the program, and its current or last call; any number before the first one.
+    pub(crate) caller: Caller,
     /// The task that it is called for, or [`TaskId::IDLE`].
     pub(crate) subject: TaskId,
     /// When it began.
@@ -53,10 +54,6 @@ pub(crate) struct Callback {
     pub(crate) spin: Option<(Ea, SpinPlace)>,
     /// How many `bpf_res_spin_lock` it holds.
     pub(crate) res_spins: u32,
-    /// What called the program.
-    pub(crate) place: Place,
-    /// The number of its current or last call; anything before the first one.
-    pub(crate) call: u32,
     /// The moment that it had reached when it was last suspended because a CPU was due before.
     pub(crate) asked_at: Instant,
 }
@@ -65,7 +62,7 @@ impl Callback {
     /// No callback.
     pub(crate) const NONE: Self = Self {
         marks: Marks::NONE,
-        op: Op::Exit,
+        caller: Caller { op: Op::Exit, place: Place::Op, call: 0 },
         subject: TaskId::IDLE,
         began: Instant::ZERO,
         charged_ps: 0,
@@ -73,15 +70,14 @@ impl Callback {
         reply: None,
         spin: None,
         res_spins: 0,
-        place: Place::Op,
-        call: 0,
         asked_at: Instant::ZERO,
     };
 
     /// Returns whether there is none, and none has left anything.
     fn is_at_rest(&self) -> bool {
-        let Self { reply, spin, res_spins, place, .. } = *self;
-        !self.is_in_progress() && reply.is_none() && spin.is_none() && res_spins == 0 && place == Place::Op
+        let Self { caller, reply, spin, res_spins, .. } = *self;
+        let holds_nothing = reply.is_none() && spin.is_none() && res_spins == 0;
+        !self.is_in_progress() && holds_nothing && caller.place == Place::Op
     }
 
     /// Returns whether there is one.
@@ -124,17 +120,11 @@ impl Callback {
     #[inline]
     pub(crate) fn take_direct_subject(&mut self) -> DirectSubject {
         let is_spent = std::mem::replace(&mut self.has_dispatched, true);
-        match self.op {
+        match self.caller.op {
             _ if is_spent => DirectSubject::Spent,
             Op::SelectCpu | Op::Enqueue => DirectSubject::Task(self.subject),
             _ => DirectSubject::None,
         }
-    }
-
-    /// Who makes the current call.
-    #[inline]
-    pub(crate) fn caller(&self) -> Caller {
-        Caller { op: self.op, place: self.place, call: self.call }
     }
 }
 
@@ -221,7 +211,7 @@ impl Cpu {
         let callback = &mut self.callback;
         debug_assert!(callback.is_at_rest(), "a callback leaves nothing behind");
         callback.marks.set(Marks::IN_PROGRESS, true);
-        callback.op = op;
+        callback.caller.op = op;
         callback.subject = subject;
         callback.began = began;
         callback.charged_ps = entry_ps;
@@ -240,7 +230,7 @@ impl Cpu {
     /// The callback that has just begun was not called by the kernel as one of the scheduler's.
     #[inline]
     pub(crate) fn begins_from(&mut self, place: Place) {
-        self.callback.place = place;
+        self.callback.caller.place = place;
         self.note_plain();
     }
 
@@ -288,7 +278,7 @@ impl Cpu {
     #[inline]
     fn right_marks(&self) -> Marks {
         let mut marks = self.callback.marks;
-        marks.set(Marks::UNUSUAL, self.callback.place != Place::Op || self.pauses.is_watched());
+        marks.set(Marks::UNUSUAL, self.callback.caller.place != Place::Op || self.pauses.is_watched());
         marks.set(Marks::ENCUMBERED, !self.callback.lets_others_past() || !self.outer.is_empty());
         marks
     }

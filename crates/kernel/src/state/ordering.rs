@@ -70,7 +70,7 @@ impl Kernel {
     #[cold]
     pub(crate) fn callback_ends(&mut self, c: CpuId) {
         let callback = &self.cpus[c].callback;
-        let (op, subject) = (callback.op, callback.subject);
+        let (op, subject) = (callback.caller.op, callback.subject);
         let Some(clocks) = &mut self.clocks else { return };
         if let Some(sync) = held(op, subject) {
             clocks.release(c, sync);

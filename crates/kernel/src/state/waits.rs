@@ -86,10 +86,10 @@ impl Cpu {
     fn site(&self) -> Option<Site> {
         let callback = &self.callback;
         if callback.is_in_progress() {
-            return Some(callback.caller().into());
+            return Some(callback.caller.into());
         }
         let (task, by) = self.direct_by?;
-        (task == callback.subject && by.op == callback.op).then(|| by.into())
+        (task == callback.subject && by.op == callback.caller.op).then(|| by.into())
     }
 }
 

@@ -396,7 +396,7 @@ impl Terms {
 }
 
 /// The terms of all functions, by number.
-pub(crate) type AllTerms = Box<[Terms; F::all().len()]>;
+pub(crate) type AllTerms = [Terms; F::all().len()];
 
 impl F {
     /// Returns whether it takes a resilient lock.

@@ -152,7 +152,8 @@ impl VirtualLock {
     #[inline]
     pub(crate) fn pass(&mut self, since: Instant, at: Instant) {
         self.uses.taken += 1;
-        self.uses.held.accumulate(at.since(since));
+        // It isn't released before that.
+        self.uses.held.accumulate(Span::from_ns(at.as_ns() - since.as_ns()));
         self.free_at = at;
     }
 

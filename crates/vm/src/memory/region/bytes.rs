@@ -60,8 +60,10 @@ impl Region {
             return None;
         }
         // SAFETY: what is plain is in bounds, and so is all between two plain words; and as in `slice_at`.
-        let words = unsafe { self.plain_place(at).cast::<[u64; N]>().read_unaligned() };
-        Some(words.map(u64::from_le))
+        let place = unsafe { self.plain_place(at).cast::<u64>() };
+        // One by one: as an array they would go through the stack.
+        // SAFETY: the same.
+        Some(std::array::from_fn(|i| u64::from_le(unsafe { place.add(i).read_unaligned() })))
     }
 
     /// Writes words side by side; returns whether they are all plain. Otherwise none is written.
@@ -71,7 +73,12 @@ impl Region {
         if are_plain {
             // SAFETY: what is plain is in bounds and writable, and so is all between two plain words; `self` is held
             // exclusively.
-            unsafe { self.plain_place(at).cast::<[u64; N]>().write_unaligned(words.map(u64::to_le)) };
+            unsafe {
+                let place = self.plain_place(at).cast::<u64>();
+                for (i, word) in words.into_iter().enumerate() {
+                    place.add(i).write_unaligned(word.to_le());
+                }
+            }
         }
         are_plain
     }
