@@ -20,10 +20,12 @@ impl Marks {
     const IN_PROGRESS: Self = Self(1);
     /// The kernel didn't call it, or its CPU is watched.
     const UNUSUAL: Self = Self(2);
-    /// It holds a BPF lock, or is nested.
+    /// It holds resilient locks, or is nested.
     const ENCUMBERED: Self = Self(4);
     /// It is suspended for another reason than that a CPU was due before the moment that it had reached.
     const WAITS_OTHERWISE: Self = Self(8);
+    /// It holds a `bpf_spin_lock`.
+    const HOLDS_SPIN: Self = Self(16);
 
     fn has(self, mark: Self) -> bool {
         self.0 & mark.0 != 0
@@ -238,15 +240,14 @@ impl Cpu {
     #[inline]
     pub(crate) fn takes_spin(&mut self, lock: Ea, place: SpinPlace) {
         self.callback.spin = Some((lock, place));
-        self.callback.marks.set(Marks::ENCUMBERED, true);
+        self.callback.marks.set(Marks::HOLDS_SPIN, true);
     }
 
     /// The callback releases its `bpf_spin_lock`.
     #[inline]
     pub(crate) fn releases_spin(&mut self) {
         self.callback.spin = None;
-        // This is all that its marks can have to do with it.
-        self.callback.marks.set(Marks::ENCUMBERED, self.callback.res_spins > 0 || !self.outer.is_empty());
+        self.callback.marks.set(Marks::HOLDS_SPIN, false);
         debug_assert!(self.has_right_marks());
     }
 
@@ -279,7 +280,8 @@ impl Cpu {
     fn right_marks(&self) -> Marks {
         let mut marks = self.callback.marks;
         marks.set(Marks::UNUSUAL, self.callback.caller.place != Place::Op || self.pauses.is_watched());
-        marks.set(Marks::ENCUMBERED, !self.callback.lets_others_past() || !self.outer.is_empty());
+        marks.set(Marks::ENCUMBERED, self.callback.res_spins > 0 || !self.outer.is_empty());
+        marks.set(Marks::HOLDS_SPIN, self.callback.spin.is_some());
         marks
     }
 
