@@ -434,8 +434,7 @@ pub trait Host<W: World> {
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply;
 
     /// Like [`Host::call`], but only if nothing about the call is rare, and it was not suspended before. Otherwise does
-    /// nothing that another [`Host::call`] would not do, and returns [`NoValue::Rare`]: the engine then makes the call by
-    /// that.
+    /// nothing that another [`Host::call`] would not do, and returns [`NoValue::Rare`]: then the engine calls that.
     #[inline(always)]
     fn call_at_once(
         &mut self,

@@ -7,8 +7,8 @@ use keel_abi::scx::Op;
 use keel_abi::{DsqId, Instant, Span, TaskId};
 
 /// Whether there is a callback, and how it differs from a plain one: the kernel called it, nobody watches its CPU
-/// ([`Pauses::is_watched`](crate::state::pauses::Pauses::is_watched)), it holds no BPF lock, and is nested in no other callback. In one word, so that each call of it
-/// asks one question.
+/// ([`Pauses::is_watched`](crate::state::pauses::Pauses::is_watched)), it holds no BPF lock, and is nested in no other
+/// callback. In one word, so that each call of it asks one question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Marks(u8);
 
