@@ -59,10 +59,9 @@ impl Region {
         if !self.plain.holds_all(at, 8 * N as u64) {
             return None;
         }
-        // SAFETY: what is plain is in bounds, and so is all between two plain words; and as in `slice_at`.
-        let place = unsafe { self.plain_place(at).cast::<u64>() };
+        let place = self.plain_place(at).cast::<u64>();
         // One by one: as an array they would go through the stack.
-        // SAFETY: the same.
+        // SAFETY: what is plain is in bounds, and so is all between two plain words; and as in `slice_at`.
         Some(std::array::from_fn(|i| u64::from_le(unsafe { place.add(i).read_unaligned() })))
     }
 
