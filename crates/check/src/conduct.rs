@@ -132,8 +132,8 @@ impl Conduct {
     /// Requests a task's row. Returns its slot.
     #[inline(always)]
     pub(crate) fn fetch(&self, task: TaskId) -> Option<u32> {
-        let slot = self.scene.tasks.find(task)?;
-        self.scene.tasks.in_slot(slot)?.fetch();
+        let (slot, row) = self.scene.tasks.peek_in_slot(task)?;
+        row.fetch();
         Some(slot)
     }
 

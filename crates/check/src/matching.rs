@@ -16,7 +16,7 @@ mod bits;
 mod queue;
 
 use bits::Bits;
-use keel_abi::fetch::fetch;
+use keel_abi::fetch::fetch_at;
 use keel_abi::{CpuId, CpuSet};
 use queue::{Linked, Queue};
 use std::collections::BTreeMap;
@@ -103,9 +103,7 @@ impl Matching {
     /// Requests what is kept of the task in `slot`.
     #[inline(always)]
     pub(crate) fn fetch(&self, slot: u32) {
-        if let Some(waiting) = self.tasks.get(slot as usize) {
-            fetch(waiting);
-        }
+        fetch_at(&self.tasks, slot as usize);
     }
 
     /// Returns whether a task was left out because there are too many classes.

@@ -94,8 +94,17 @@ impl<T: From<TaskId>> Tasks<T> {
     }
 
     /// `task`'s row, if it has one.
+    #[inline(always)]
     pub(crate) fn peek(&self, task: TaskId) -> Option<&T> {
-        self.find(task).map(|slot| &self.rows[slot as usize])
+        self.peek_in_slot(task).map(|(_, row)| row)
+    }
+
+    /// As [`Tasks::peek`], with the row's slot.
+    #[inline(always)]
+    pub(crate) fn peek_in_slot(&self, task: TaskId) -> Option<(u32, &T)> {
+        let &slot = self.slots.get(task.index())?;
+        // Numbers that are no slots are beyond all rows.
+        Some((slot, self.rows.get(slot as usize)?))
     }
 
     /// Returns whether it pays off to request rows before they are used ([`keel_abi::fetch`](mod@keel_abi::fetch)).

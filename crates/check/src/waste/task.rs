@@ -6,7 +6,7 @@ use crate::conduct::Task;
 use crate::matching;
 use crate::origin::Act;
 use crate::place::Here;
-use keel_abi::fetch::fetch;
+use keel_abi::fetch::fetch_at;
 use keel_abi::{CpuId, Pid, Span, TaskId, Topology};
 
 /// The task that woke or created a task, with its name at that time.
@@ -54,9 +54,7 @@ impl Rows {
     /// Requests the row in `slot`.
     #[inline(always)]
     pub(super) fn fetch(&self, slot: u32) {
-        if let Some(row) = self.0.get(slot as usize) {
-            fetch(row);
-        }
+        fetch_at(&self.0, slot as usize);
     }
 
     #[cold]
