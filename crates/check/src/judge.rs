@@ -168,9 +168,11 @@ impl Judge {
             }
             return;
         }
-        for (number, event) in events.iter().enumerate() {
-            self.fetch_ahead(&events[number..]);
+        let mut coming = events;
+        while let [event, later @ ..] = coming {
+            self.fetch_ahead(coming);
             self.event(event);
+            coming = later;
         }
     }
 

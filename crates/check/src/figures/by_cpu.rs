@@ -2,7 +2,7 @@
 //! what the judge keeps.
 
 use keel_abi::cpuset::MAX_CPUS;
-use keel_abi::fetch::fetch;
+use keel_abi::fetch::fetch_at;
 use keel_abi::{CpuId, Span};
 
 /// Times that are not in the list by CPU. Few tasks have any, so it is one pointer in a row.
@@ -29,9 +29,7 @@ impl ByCpu {
     /// Requests the time on `cpu`.
     #[inline(always)]
     pub(super) fn fetch(&self, cpu: CpuId) {
-        if let Some(ns) = self.ns.get(cpu.index()) {
-            fetch(ns);
-        }
+        fetch_at(&self.ns, cpu.index());
     }
 
     /// Adds time on `cpu`, one of `cpus`.
