@@ -139,12 +139,6 @@ impl Matching {
         self.partner.get(cpu.index()).is_some_and(Option::is_some)
     }
 
-    /// Returns whether it waits without a CPU.
-    #[inline(always)]
-    pub(crate) fn is_unpaired(&self, slot: u32) -> bool {
-        self.tasks.get(slot as usize).is_some_and(|task| task.cpu == UNPAIRED)
-    }
-
     /// The idle CPU that is paired with the waiting task in `slot`, if any.
     #[inline]
     pub(crate) fn paired(&self, slot: u32) -> Option<CpuId> {
@@ -368,7 +362,8 @@ impl Matching {
     #[inline]
     fn leaves(&mut self, slot: u32, cpu: u32) {
         if cpu == UNPAIRED {
-            return self.leaves_queue(slot);
+            let Waiting { class, links, .. } = self.tasks[slot as usize];
+            return self.unlinks(class, links);
         }
         let cpu = CpuId(cpu);
         self.pairs -= 1;
@@ -379,14 +374,27 @@ impl Matching {
         }
     }
 
-    /// The task in `slot`, which is unpaired, no longer waits.
+    /// The task in `slot` no longer waits if it did so without a CPU. Returns whether it did.
     #[inline(always)]
-    pub(crate) fn leaves_queue(&mut self, slot: u32) {
-        let Some(task) = self.tasks.get_mut(slot as usize) else { return };
-        task.cpu = AWAY;
-        let class = task.class.0 as usize;
+    #[must_use]
+    pub(crate) fn leaves_queue(&mut self, slot: u32) -> bool {
+        match self.tasks.get_mut(slot as usize) {
+            Some(task) if task.cpu == UNPAIRED => {
+                task.cpu = AWAY;
+                let Waiting { class, links, .. } = *task;
+                self.unlinks(class, links);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A task of `class` with these links is no longer among the unpaired ones.
+    #[inline(always)]
+    fn unlinks(&mut self, class: Class, links: [u32; 2]) {
+        let class = class.0 as usize;
         let row = &mut self.classes[class];
-        row.unpaired.remove(&mut self.tasks, slot);
+        row.unpaired.remove(&mut self.tasks, links);
         if row.unpaired.is_empty() {
             self.hungry.remove(class);
         }

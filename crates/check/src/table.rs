@@ -87,10 +87,10 @@ impl<T: From<TaskId>> Tasks<T> {
         self.rows.get_mut(slot as usize)
     }
 
-    /// The slot of `task`'s row, if it has one.
+    /// The slot of `task`'s row; if it has none, a number that is no slot ([`is_slot`]).
     #[inline(always)]
-    pub(crate) fn find(&self, task: TaskId) -> Option<u32> {
-        self.slots.get(task.index()).copied().filter(|&slot| slot < GONE)
+    pub(crate) fn find(&self, task: TaskId) -> u32 {
+        self.slots.get(task.index()).copied().unwrap_or(GONE)
     }
 
     /// `task`'s row, if it has one.

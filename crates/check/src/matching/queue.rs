@@ -51,14 +51,15 @@ impl Queue {
     pub(super) fn pop_front(&mut self, rows: &mut [impl Linked]) -> Option<u32> {
         let slot = self.head;
         (slot != NONE).then(|| {
-            self.remove(rows, slot);
+            let links = *rows[slot as usize].links();
+            self.remove(rows, links);
             slot
         })
     }
 
+    /// A slot with these links leaves.
     #[inline(always)]
-    pub(super) fn remove(&mut self, rows: &mut [impl Linked], slot: u32) {
-        let [before, after] = *rows[slot as usize].links();
+    pub(super) fn remove(&mut self, rows: &mut [impl Linked], [before, after]: [u32; 2]) {
         match before {
             NONE => self.head = after,
             before => rows[before as usize].links()[1] = after,

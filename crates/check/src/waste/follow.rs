@@ -67,7 +67,8 @@ impl<O: Observer> Waste<O> {
         self.wastes(scene, at, cpu, left);
     }
 
-    /// Adds the episode on `cpu` that ends; `left` of it is not transient.
+    /// Adds the episode on `cpu` that ends; `left` of it is not transient. Most episodes are transients.
+    #[inline(never)]
     fn wastes(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, left: Span) {
         let row = self.cpus.get(cpu);
         let Some(open) = &row.open else { return };

@@ -55,9 +55,7 @@ impl<O: Observer> Waste<O> {
     /// The task in `slot`, if it is one, starts running.
     #[inline(always)]
     fn runs(&mut self, slot: u32) {
-        if self.matching.is_unpaired(slot) {
-            self.matching.leaves_queue(slot);
-        } else {
+        if !self.matching.leaves_queue(slot) {
             let is_paired = self.matching.paired(slot).is_some();
             self.matching.unwait(slot);
             // The pair's episode ends or gets another witness, which counts the old place until now.
@@ -79,13 +77,13 @@ impl<O: Observer> Waste<O> {
     #[inline(always)]
     pub(super) fn wake(&mut self, scene: &mut Scene, at: Instant, woken: Awake, act: Act, waker: TaskId) {
         let Awake { slot, waits, rq } = woken;
-        let class = match scene.tasks.find(waker) {
-            Some(by) => self.woken_by(scene, slot, act, (waker, by)),
-            None => {
-                let row = self.tasks.at(slot);
-                row.waker = None;
-                row.class
-            }
+        let by = scene.tasks.find(waker);
+        let class = if is_slot(by) {
+            self.woken_by(scene, slot, act, (waker, by))
+        } else {
+            let row = self.tasks.at(slot);
+            row.waker = None;
+            row.class
         };
         if waits && let Some(cpu) = self.matching.begin(slot, class, rq) {
             self.witness(scene, at, cpu, slot);
