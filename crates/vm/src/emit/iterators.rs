@@ -26,6 +26,9 @@ pub(super) struct Iteration {
 impl Emitter<'_> {
     /// Before a call of `bpf_iter_num_next` is counted: notes the branch on its result, and counts what that counts.
     pub(super) fn begin_iteration(&mut self) {
+        if !self.target.data.counts() {
+            return;
+        }
         let Some(off) = self.iterator_in_frame() else { return };
         let Some(branch) = self.branch_of(self.at) else { return };
         let Op::Branch { cond, target, site, .. } = self.ops[branch] else { unreachable!("it is a branch") };
@@ -48,7 +51,6 @@ impl Emitter<'_> {
             Value::Frame(off) if self.values[1].is_in_frame(0, NUMBERS_BYTES) => Some(off),
             _ => None,
         }
-        .filter(|_| self.target.data.counts())
     }
 
     /// Like [`crate::numbers::num_next`], which is called if the host counts, and for an iterator outside the

@@ -137,7 +137,13 @@ impl Scx {
         let is_skipped =
             !is_free && t.migration_disabled > 0 && self.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0;
         let goes_elsewhere = !cpu.online || cpu.bypassing || t.direct.is_some() || is_skipped;
-        !self.knows_immed && !goes_elsewhere && self.entries.has(Op::Enqueue)
+        let is_asked = !goes_elsewhere && self.entries.has(Op::Enqueue);
+        debug_assert_eq!(
+            is_asked,
+            matches!(self.way_of(t, cpu), Way::Ask),
+            "the same rules for a runnable task"
+        );
+        !self.knows_immed && is_asked
     }
 
     /// Where a task goes that is on the runqueue of this CPU.

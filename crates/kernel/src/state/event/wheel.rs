@@ -60,7 +60,8 @@ pub(super) struct Wheel {
     /// Its other timers, the earliest last.
     rest: Vec<Due>,
     /// The next node to look at of the bucket after that, if there are many timers: its list is followed while the open
-    /// bucket's timers are taken, so that its nodes are near when it is opened.
+    /// bucket's timers are taken, so that its nodes are near when it is opened. Only requests depend on it: it may be
+    /// out of date.
     ahead: u32,
     /// The bucket was opened since [`Wheel::has_opened`] was last asked.
     has_opened: bool,
