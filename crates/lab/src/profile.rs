@@ -123,9 +123,9 @@ fn add(profile: &mut Profile, taken: &Taken, name: &dyn Fn(u64) -> String) {
 fn function(from: &counted::ProfiledFunction) -> Function {
     let line = |line: &keel_object::model::LineInfo| SourceLine {
         insn: line.insn,
-        file: line.file.clone(),
+        file: line.file.to_string(),
         line: line.line,
-        text: line.text.clone(),
+        text: line.text.to_string(),
     };
     let branches = (0..).zip(&from.kinds).filter(|(_, kind)| **kind == Kind::Branch).map(|(insn, _)| insn);
     Function {

@@ -17,6 +17,8 @@
 //! A weak ksym or kfunc that the kernel lacks is a plain 0 in `ld_imm64` (so that `bpf_ksym_exists()` returns false),
 //! and a call of it is poisoned.
 
+use std::sync::Arc;
+
 /// `ld_imm64` of a map.
 pub const PSEUDO_MAP: u8 = 1;
 /// `ld_imm64` of an address within a map's value.
@@ -53,11 +55,11 @@ pub struct LineInfo {
     /// The first instruction slot of the line.
     pub insn: u32,
     /// The file as the compiler saw it.
-    pub file: String,
+    pub file: Arc<str>,
     /// Line number, from 1.
     pub line: u32,
     /// The line's text, if the object contains it.
-    pub text: String,
+    pub text: Arc<str>,
 }
 
 /// An instruction whose relocation the kernel's types cannot satisfy.

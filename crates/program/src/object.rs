@@ -410,9 +410,9 @@ fn lines(prog: &Prog, types: &Btf, range: std::ops::Range<u32>) -> Vec<LineInfo>
     let own = prog.lines.iter().filter(|line| range.contains(&line[0]));
     own.map(|&[insn, file, text, place]| LineInfo {
         insn: insn - range.start,
-        file: types.string_lossy(file),
+        file: types.string_lossy(file).into(),
         line: place >> 10,
-        text: types.string_lossy(text),
+        text: types.string_lossy(text).into(),
     })
     .collect()
 }

@@ -22,12 +22,20 @@ impl Strings {
         }
         let bytes = self.bytes(offset).ok_or(BtfError::String(offset))?;
         // Names are printed in messages, so they must not contain line breaks or terminal escapes.
-        let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains(char::is_control));
-        text.ok_or(BtfError::String(offset))
+        let text = std::str::from_utf8(bytes).ok();
+        text.filter(|text| !has_control(text)).ok_or(BtfError::String(offset))
     }
 
     pub(super) fn lossy(&self, offset: u32) -> String {
         String::from_utf8_lossy(self.bytes(offset).unwrap_or_default()).into_owned()
+    }
+}
+
+/// Most names are ASCII, which needs no decoding.
+fn has_control(text: &str) -> bool {
+    match text.is_ascii() {
+        true => text.bytes().any(|byte| byte.is_ascii_control()),
+        false => text.contains(char::is_control),
     }
 }
 

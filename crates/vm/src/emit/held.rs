@@ -264,21 +264,27 @@ impl Held {
             Op::Atomic { base, off, size, .. } if !in_frame(base, off, size) => self.known.lines.clear(),
             _ => {}
         }
-        let written: Set = live::uses(op).1;
-        live::each(written, 0..=9).for_each(|reg| self.set(reg, number));
+        self.set(live::uses(op).1, number);
     }
 
-    /// An operation sets a register to a new value: the value that it set before has no name any more.
-    fn set(&mut self, reg: u8, number: u32) {
-        let name = Root::Set(number, reg);
-        let is_its = |line: Line| match line {
-            Line::From { root, .. } | Line::Of { root, .. } => root == name,
-            Line::Fixed(..) | Line::Frame(_) => false,
-        };
-        self.known.lines.retain(|&(line, _)| !is_its(line));
-        self.known.spans.retain(|span| span.root != name);
-        self.known.roots.iter_mut().filter(|root| root.0 == name).for_each(|root| root.0 = Root::Lost);
-        self.known.roots[usize::from(reg)] = (name, 0);
+    /// The operation with this number sets registers to new values: those that it set before have no names any more.
+    fn set(&mut self, written: Set, number: u32) {
+        if written == 0 {
+            return;
+        }
+        let is_its = |root: Root| matches!(root, Root::Set(by, _) if by == number);
+        self.known.lines.retain(|&(line, _)| match line {
+            Line::From { root, .. } | Line::Of { root, .. } => !is_its(root),
+            Line::Fixed(..) | Line::Frame(_) => true,
+        });
+        self.known.spans.retain(|span| !is_its(span.root));
+        for (reg, root) in (0..).zip(&mut self.known.roots) {
+            if live::has(written, reg) {
+                *root = (Root::Set(number, reg), 0);
+            } else if is_its(root.0) {
+                root.0 = Root::Lost;
+            }
+        }
     }
 }
 
@@ -293,6 +299,9 @@ pub(super) fn at_targets(
     const MOST_TIMES: usize = 4;
     for _ in 0..MOST_TIMES {
         let mut known = settled(ops, values_at, looks, target);
+        if looks.iter().all(Vec::is_empty) {
+            return known;
+        }
         let mut useful = looks.iter().map(|looks| vec![Use::default(); looks.len()]).collect::<Vec<_>>();
         walk(ops, values_at, target, &mut known, |_, to, can_look, way| {
             for (look, useful) in looks[to].iter().zip(&mut useful[to]) {
@@ -316,7 +325,7 @@ fn settled(
     target: &Target<'_>,
 ) -> Vec<Option<Known>> {
     let mut known: Vec<Option<Known>> = vec![None; ops.len()];
-    // Each round removes something, or is the second to last.
+    // Each round removes something, or is the last.
     const MOST_ROUNDS: usize = 20;
     for _ in 0..MOST_ROUNDS {
         let changed = walk(ops, values_at, target, &mut known, |known, to, _, way| {
@@ -335,7 +344,8 @@ fn settled(
 }
 
 /// Goes through a function once. At each way to a jump target calls `arrive` with what is known there so far, the
-/// target, whether looks can be made on the way, and what is held on it. Returns whether any call returned true.
+/// target, whether looks can be made on the way, and what is held on it. Returns whether any call for a jump backwards
+/// returned true: all other targets are still ahead then.
 fn walk(
     ops: &[Op],
     values_at: &[Option<Box<Registers>>],
@@ -348,7 +358,7 @@ fn walk(
         let at = number as usize;
         if let Some(values) = &values_at[at] {
             if open {
-                changed |= arrive(&mut known[at], at, true, &held.known);
+                arrive(&mut known[at], at, true, &held.known);
             }
             let Some(_) = &known[at] else { continue };
             held.meet(known[at].as_ref(), number);
@@ -370,7 +380,8 @@ fn walk(
         values::after(op, &mut registers, target.data);
         held.after(op, number, target);
         if let Some(to) = op.target() {
-            changed |= arrive(&mut known[to as usize], to as usize, is_forward_jump(op), &held.known);
+            let changes = arrive(&mut known[to as usize], to as usize, is_forward_jump(op), &held.known);
+            changed |= changes && to <= number;
         }
         open = !op.ends();
     }
@@ -383,21 +394,29 @@ fn keep_common(known: &mut Option<Known>, way: &Known, number: u32) -> bool {
         *known = Some(way.clone());
         return true;
     };
-    let before = known.clone();
+    let mut changed = false;
     for (reg, (root, &other)) in known.roots.iter_mut().zip(&way.roots).enumerate() {
-        if *root != other {
-            *root = (Root::Met(number, reg as u8), 0);
+        let met = (Root::Met(number, reg as u8), 0);
+        if *root != other && *root != met {
+            (*root, changed) = (met, true);
         }
     }
-    known.lines.iter_mut().for_each(|(line, write)| *write &= way.has(*line, true));
-    known.lines.retain(|&(line, _)| way.has(line, false));
+    known.lines.retain_mut(|(line, write)| {
+        let stays = way.has(*line, false);
+        let writes = *write && way.has(*line, true);
+        changed |= !stays || writes != *write;
+        *write = writes;
+        stays
+    });
     known.spans.retain_mut(|span| {
         let other = way.spans.iter().find(|other| other.root == span.root);
-        let Some(other) = other else { return false };
-        (span.from, span.to) = (span.from.max(other.from), span.to.min(other.to));
-        span.from < span.to
+        let common = other.map(|other| (span.from.max(other.from), span.to.min(other.to)));
+        let common = common.filter(|(from, to)| from < to);
+        changed |= common != Some((span.from, span.to));
+        (span.from, span.to) = common.unwrap_or_default();
+        common.is_some()
     });
-    *known != before
+    changed
 }
 
 #[cfg(test)]

@@ -38,11 +38,18 @@ pub(super) fn arguments(count: usize) -> Set {
 /// The same if these are the registers that each operation reads.
 pub(super) fn before_reading(ops: &[Op], reads: impl Fn(usize) -> Set) -> Vec<Set> {
     let mut live = vec![0; ops.len()];
+    let mut leads_back = vec![false; ops.len()];
+    for (at, op) in ops.iter().enumerate() {
+        if let Some(target) = op.target().filter(|&target| target as usize <= at) {
+            leads_back[target as usize] = true;
+        }
+    }
     for _ in 0..ROUNDS {
         let mut changed = false;
         for at in (0..ops.len()).rev() {
             let now = reads(at) | after(ops, &live, at) & !uses(ops[at]).1;
-            changed |= now != live[at];
+            // All other ways have been found by then.
+            changed |= now != live[at] && leads_back[at];
             live[at] = now;
         }
         if !changed {

@@ -358,14 +358,16 @@ pub(super) fn at_targets(ops: &[Op], entry: Registers, data: &dyn Data) -> Vec<O
         let mut now = Some(entry);
         for (at, &op) in ops.iter().enumerate() {
             if is_target[at] {
-                changed |= merge(&mut known[at], now);
+                merge(&mut known[at], now);
                 now = known[at].as_deref().copied();
             }
             let Some(registers) = &mut now else { continue };
             if let Some(target) = op.target() {
                 let mut taken = *registers;
                 after_jump(op, &mut taken);
-                changed |= merge(&mut known[target as usize], Some(taken));
+                let changes = merge(&mut known[target as usize], Some(taken));
+                // Other targets are still ahead.
+                changed |= changes && target as usize <= at;
             }
             after(op, registers, data);
             if op.ends() {
