@@ -21,8 +21,9 @@ pub enum Source {
     Cpu(CpuId),
 }
 
-/// The last moment that virtual time can reach: 52 days. Anything due later never happens.
-pub const MAX_INSTANT: Instant = Instant::from_ns((1 << 52) - 2);
+/// The last moment that virtual time can reach: 51 days. Anything due later never happens. A CPU whose last step takes it
+/// past that, by some hours at most, still has a moment that fits in a key.
+pub const MAX_INSTANT: Instant = Instant::from_ns((1 << 52) - (1 << 46));
 
 /// The most CPUs that one queue can hold.
 pub const MAX_CPUS: u32 = 1 << tournament::CPU_BITS;

@@ -102,7 +102,7 @@ impl Tournament {
     pub(super) fn hold(&mut self, cpu: CpuId, at: Instant) {
         match self.groups.len() {
             1 => self.set(cpu, at),
-            _ => self.hold_in_list(cpu, key(cpu, at)),
+            _ => self.hold_in_list(cpu, key_of_held(cpu, at)),
         }
     }
 
@@ -110,7 +110,8 @@ impl Tournament {
     /// at `at`. If `is_held`, `cpu` is in the middle of a kernel path.
     #[inline(always)]
     pub(super) fn exchange(&mut self, cpu: CpuId, at: Instant, is_held: bool) -> CpuId {
-        let (key, next) = (key(cpu, at), self.next_cpu());
+        let key = if is_held { key_of_held(cpu, at) } else { key(cpu, at) };
+        let next = self.next_cpu();
         debug_assert!(self.winner < key, "another CPU is due first");
         match self.groups.as_mut_slice() {
             [only] => {
@@ -265,10 +266,19 @@ pub(super) fn key(cpu: CpuId, at: Instant) -> u64 {
     first_key(at.min(AFTER_ALL)) | u64::from(cpu.0)
 }
 
-/// The lowest key at `at`, which is no later than the first moment after [`MAX_INSTANT`].
+/// The key of a CPU in the middle of a kernel path: that it has come so far is the reason why its next step is due.
+#[inline]
+fn key_of_held(cpu: CpuId, at: Instant) -> u64 {
+    first_key(at) | u64::from(cpu.0)
+}
+
+/// The lowest key at `at`, which fits in it.
 #[inline]
 pub(super) fn first_key(at: Instant) -> u64 {
-    debug_assert!(at <= AFTER_ALL);
+    debug_assert!(
+        at.as_ns() < 1 << (u64::BITS - CPU_BITS),
+        "it is at most a step after the last moment of all"
+    );
     at.as_ns() << CPU_BITS
 }
 
