@@ -34,45 +34,47 @@ impl Key {
     }
 }
 
-/// A task and its key, in 16 bytes: four children fill a cache line.
+/// A task and its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    vtime: u64,
-    seq: u32,
+    key: Key,
     pub(super) task: TaskId,
 }
 
 impl Entry {
     #[inline]
     pub(super) fn key(&self) -> Key {
-        Key { vtime: self.vtime, seq: self.seq }
+        self.key
     }
 }
 
+/// The vtimes are apart from the tasks: what compares four children reads half a cache line. Equal vtimes are rare, so
+/// the numbers of the inserts stay in the tasks' links.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heap {
-    entries: Vec<Entry>,
+    vtimes: Vec<u64>,
+    tasks: Vec<TaskId>,
 }
 
 impl Heap {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.tasks.is_empty()
     }
 
     #[inline]
     pub(super) fn first(&self) -> Option<TaskId> {
-        self.entries.first().map(|e| e.task)
+        self.tasks.first().copied()
     }
 
     /// The tasks between the next leaf and the root, in a complete binary tree over the tasks.
     #[inline]
     pub(super) fn way_down(&self) -> impl Iterator<Item = TaskId> {
-        let entries = self.entries.as_slice();
-        let mut place = entries.len() + 1;
+        let tasks = self.tasks.as_slice();
+        let mut place = tasks.len() + 1;
         std::iter::from_fn(move || {
             place /= 2;
-            entries.get(place.wrapping_sub(1)).map(|entry| entry.task)
+            tasks.get(place.wrapping_sub(1)).copied()
         })
     }
 
@@ -80,96 +82,116 @@ impl Heap {
     #[inline]
     pub(super) fn neighbours(&self, links: &Links, task: TaskId) -> [Option<TaskId>; 2] {
         let place = links.at(task).prev_or_place as usize + 1;
-        let at = |place: usize| self.entries.get(place.wrapping_sub(1)).map(|entry| entry.task);
+        let at = |place: usize| self.tasks.get(place.wrapping_sub(1)).copied();
         [at(place / 2), at(place * 2)]
     }
 
     /// All entries, in no order.
-    pub(super) fn entries(&self) -> &[Entry] {
-        &self.entries
+    pub(super) fn entries(&self, links: &Links) -> impl Iterator<Item = Entry> {
+        (0..self.tasks.len()).filter_map(|place| self.entry(links, place))
+    }
+
+    fn entry(&self, links: &Links, place: usize) -> Option<Entry> {
+        let (&vtime, &task) = (self.vtimes.get(place)?, self.tasks.get(place)?);
+        Some(Entry { key: Key { vtime, seq: links.at(task).seq }, task })
     }
 
     #[inline(always)]
     pub(super) fn push(&mut self, links: &mut Links, vtime: u64, task: TaskId, stay: Stay) {
-        let (entry, place) = (Entry { vtime, seq: stay.seq, task }, self.entries.len());
+        let place = self.vtimes.len();
         let link = links.enter(task, stay);
-        // The first one has no parent.
-        let parent = self.entries.get(place.wrapping_sub(1) / 4);
-        let stays = parent.is_none_or(|parent| !entry.key().before(parent.key()));
-        if !stays || place == self.entries.capacity() {
-            return self.push_rising(links, entry);
+        // The first one has no parent. The newest comes behind equal ones.
+        let parent = self.vtimes.get(place.wrapping_sub(1) / 4);
+        let stays = parent.is_none_or(|&parent| vtime.wrapping_sub(parent) as i64 >= 0);
+        if !stays || place == self.vtimes.capacity() {
+            return self.push_rising(links, vtime, task);
         }
         link.prev_or_place = place as u32;
-        self.entries.push(entry);
+        self.vtimes.push(vtime);
+        self.tasks.push(task);
     }
 
-    /// Like `push` for an entry that may come before its parent, or needs more memory.
+    /// Like `push` for one that may come before its parent, or needs more memory.
     #[inline(never)]
-    fn push_rising(&mut self, links: &mut Links, entry: Entry) {
-        let place = self.entries.len();
-        self.entries.push(entry);
-        self.rise(links, place, entry);
+    fn push_rising(&mut self, links: &mut Links, vtime: u64, task: TaskId) {
+        let place = self.vtimes.len();
+        self.vtimes.push(vtime);
+        self.tasks.push(task);
+        self.rise(links, place, vtime, task);
     }
 
     #[inline(never)]
     pub(super) fn remove(&mut self, links: &mut Links, task: TaskId) {
         let place = links.at(task).prev_or_place as usize;
-        debug_assert_eq!(self.entries[place].task, task);
-        let last = self.entries.pop().expect("the task is in the heap");
-        if place == self.entries.len() {
+        debug_assert_eq!(self.tasks[place], task);
+        let (vtime, last) = self.pop();
+        if place == self.tasks.len() {
             return;
         }
-        if place > 0 && last.key().before(self.entries[(place - 1) / 4].key()) {
-            self.rise(links, place, last);
+        let parent = place.wrapping_sub(1) / 4;
+        if place > 0 && is_before(links, (vtime, last), (self.vtimes[parent], self.tasks[parent])) {
+            self.rise(links, place, vtime, last);
         } else {
-            self.sink_from(links, place, last);
+            self.sink_from(links, place, vtime, last);
         }
     }
 
+    #[inline(always)]
+    fn pop(&mut self) -> (u64, TaskId) {
+        let (vtime, task) = (self.vtimes.pop(), self.tasks.pop());
+        (vtime.expect("the heap has a root"), task.expect("each vtime is a task's"))
+    }
+
     #[inline(never)]
-    fn sink_from(&mut self, links: &mut Links, hole: usize, entry: Entry) {
-        self.sink(links, hole, entry);
+    fn sink_from(&mut self, links: &mut Links, hole: usize, vtime: u64, task: TaskId) {
+        self.sink(links, hole, vtime, task);
     }
 
     /// Removes the root. Returns its first child in a complete binary tree over the tasks.
     #[inline(always)]
     pub(super) fn remove_first(&mut self, links: &mut Links) -> Option<TaskId> {
-        let child = self.entries.get(1).map(|entry| entry.task);
-        if self.entries.len() > 2 {
+        let child = self.tasks.get(1).copied();
+        if self.tasks.len() > 2 {
             self.remove_first_of_many(links);
             return child;
         }
-        self.entries.swap_remove(0);
-        if let Some(first) = self.entries.first() {
-            links.at_mut(first.task).prev_or_place = 0;
+        self.vtimes.swap_remove(0);
+        self.tasks.swap_remove(0);
+        if let Some(&first) = self.tasks.first() {
+            links.at_mut(first).prev_or_place = 0;
         }
         child
     }
 
     #[inline(never)]
     fn remove_first_of_many(&mut self, links: &mut Links) {
-        let last = self.entries.pop().expect("the heap has a root");
-        self.sink(links, 0, last);
+        let (vtime, task) = self.pop();
+        self.sink(links, 0, vtime, task);
     }
 
-    /// A key behind all others, for an insert with this number.
+    /// A vtime behind all others.
     #[cold]
-    pub(super) fn behind_all(&self, seq: u32) -> Key {
-        let mut last = self.entries[0].key();
-        for entry in &self.entries {
-            if last.before(entry.key()) {
-                last = entry.key();
+    pub(super) fn behind_all(&self) -> u64 {
+        let mut last = self.vtimes[0];
+        for &vtime in &self.vtimes {
+            if (last.wrapping_sub(vtime) as i64) < 0 {
+                last = vtime;
             }
         }
-        Key { vtime: last.vtime, seq }
+        last
     }
 
     /// The first entry in order that comes after `key` and is `visible`.
-    pub(super) fn first_after(&self, key: Option<Key>, visible: impl Fn(&Entry) -> bool) -> Option<Entry> {
+    pub(super) fn first_after(
+        &self,
+        links: &Links,
+        key: Option<Key>,
+        visible: impl Fn(&Entry) -> bool,
+    ) -> Option<Entry> {
         let mut best: Option<Entry> = None;
         let mut open = vec![0];
         while let Some(place) = open.pop() {
-            let Some(&entry) = self.entries.get(place) else { continue };
+            let Some(entry) = self.entry(links, place) else { continue };
             if best.is_some_and(|b| !entry.key().before(b.key())) {
                 continue;
             }
@@ -185,80 +207,145 @@ impl Heap {
 
     /// The first task in order, excluding the root, that is `eligible`.
     #[cold]
-    pub(super) fn first_after_root_where(&self, mut eligible: impl FnMut(TaskId) -> bool) -> Option<TaskId> {
+    pub(super) fn first_after_root_where(
+        &self,
+        links: &Links,
+        mut eligible: impl FnMut(TaskId) -> bool,
+    ) -> Option<TaskId> {
         let mut open = BinaryHeap::new();
-        self.open_children(&mut open, 0);
+        self.open_children(links, &mut open, 0);
         while let Some(Open(entry, place)) = open.pop() {
             if eligible(entry.task) {
                 return Some(entry.task);
             }
-            self.open_children(&mut open, place);
+            self.open_children(links, &mut open, place);
         }
         None
     }
 
-    fn open_children(&self, open: &mut BinaryHeap<Open>, place: usize) {
+    fn open_children(&self, links: &Links, open: &mut BinaryHeap<Open>, place: usize) {
         for child in 4 * place + 1..=4 * place + 4 {
-            if let Some(&entry) = self.entries.get(child) {
+            if let Some(entry) = self.entry(links, child) {
                 open.push(Open(entry, child));
             }
         }
     }
 
     #[inline]
-    fn put(&mut self, links: &mut Links, place: usize, entry: Entry) {
-        self.entries[place] = entry;
-        links.at_mut(entry.task).prev_or_place = place as u32;
+    fn put(&mut self, links: &mut Links, place: usize, vtime: u64, task: TaskId) {
+        self.vtimes[place] = vtime;
+        self.tasks[place] = task;
+        links.at_mut(task).prev_or_place = place as u32;
     }
 
     #[inline(always)]
-    fn rise(&mut self, links: &mut Links, mut hole: usize, entry: Entry) {
+    fn rise(&mut self, links: &mut Links, mut hole: usize, vtime: u64, task: TaskId) {
         while hole > 0 {
             let parent = (hole - 1) / 4;
-            let above = self.entries[parent];
-            if !entry.key().before(above.key()) {
+            let above = (self.vtimes[parent], self.tasks[parent]);
+            if !is_before(links, (vtime, task), above) {
                 break;
             }
-            self.put(links, hole, above);
+            self.put(links, hole, above.0, above.1);
             hole = parent;
         }
-        self.put(links, hole, entry);
+        self.put(links, hole, vtime, task);
     }
 
+    /// Fills the hole at this place with a task, after those below it have moved up that come before it.
     #[inline(always)]
-    fn sink(&mut self, links: &mut Links, mut hole: usize, entry: Entry) {
+    fn sink(&mut self, links: &mut Links, mut place: usize, vtime: u64, task: TaskId) {
+        let vtimes = self.vtimes.as_mut_slice();
+        // One bounds check serves both.
+        let tasks = &mut self.tasks[..vtimes.len()];
         loop {
-            let first = 4 * hole + 1;
-            let Some(children) = self.entries.get(first..).filter(|rest| !rest.is_empty()) else { break };
-            let lane = match children.first_chunk() {
-                Some(four) => least_of_four(four),
-                None => least(children),
+            // Those in the group `place` are the children of the task there.
+            let child = match vtimes[1..].as_chunks().0.get(place) {
+                Some(four) => least_of_four(four).map(|lane| 4 * place + 1 + lane),
+                None if 4 * place + 1 < vtimes.len() => least_of_last(vtimes, 4 * place + 1),
+                None => break,
             };
-            let child = children[lane];
-            if !child.key().before(entry.key()) {
+            let Some(child) = child else { return self.sink_among_equals(links, place, vtime, task) };
+            let least = vtimes[child];
+            let ahead = least.wrapping_sub(vtime) as i64;
+            if ahead >= 0 {
+                if ahead == 0 {
+                    return self.sink_among_equals(links, place, vtime, task);
+                }
                 break;
             }
-            self.put(links, hole, child);
-            hole = first + lane;
+            let up = tasks[child];
+            vtimes[place] = least;
+            tasks[place] = up;
+            links.at_mut(up).prev_or_place = place as u32;
+            place = child;
         }
-        self.put(links, hole, entry);
+        vtimes[place] = vtime;
+        tasks[place] = task;
+        links.at_mut(task).prev_or_place = place as u32;
+    }
+
+    /// Like `sink` if some of the vtimes to be compared are equal.
+    #[cold]
+    #[inline(never)]
+    fn sink_among_equals(&mut self, links: &mut Links, mut hole: usize, vtime: u64, task: TaskId) {
+        loop {
+            let first = 4 * hole + 1;
+            let children = first..self.tasks.len().min(first + 4);
+            let at = |place: usize| (self.vtimes[place], self.tasks[place]);
+            let earlier = |a: usize, b: usize| if is_before(links, at(b), at(a)) { b } else { a };
+            let Some(least) = children.reduce(earlier) else { break };
+            let up = at(least);
+            if !is_before(links, up, (vtime, task)) {
+                break;
+            }
+            self.put(links, hole, up.0, up.1);
+            hole = least;
+        }
+        self.put(links, hole, vtime, task);
     }
 }
 
-/// Which of four comes first.
-#[inline]
-fn least_of_four(entries: &[Entry; 4]) -> usize {
-    let key = |lane: usize| entries[lane % 4].key();
-    let low = usize::from(key(1).before(key(0)));
-    let high = 2 + usize::from(key(3).before(key(2)));
-    if key(high).before(key(low)) { high } else { low }
+/// Returns whether one queued task comes before another.
+#[inline(always)]
+fn is_before(links: &Links, a: (u64, TaskId), b: (u64, TaskId)) -> bool {
+    match a.0.wrapping_sub(b.0) as i64 {
+        0 => came_before(links, a.1, b.1),
+        ahead => ahead < 0,
+    }
 }
 
-/// Which of the last few comes first.
-#[inline]
-fn least(entries: &[Entry]) -> usize {
-    let earlier = |a: usize, b: usize| if entries[b].key().before(entries[a].key()) { b } else { a };
-    (1..entries.len()).fold(0, earlier)
+/// The same for tasks with equal vtimes.
+#[cold]
+#[inline(never)]
+fn came_before(links: &Links, a: TaskId, b: TaskId) -> bool {
+    (links.at(a).seq.wrapping_sub(links.at(b).seq) as i32) < 0
+}
+
+/// Which of four comes first; `None` if two vtimes that decide it are equal.
+#[inline(always)]
+fn least_of_four(four: &[u64; 4]) -> Option<usize> {
+    let ahead = |a: usize, b: usize| four[a % 4].wrapping_sub(four[b % 4]);
+    let (one, three) = (ahead(1, 0), ahead(3, 2));
+    let (low, high) = ((one >> 63) as usize, 2 + (three >> 63) as usize);
+    if one == 0 || three == 0 || four[high % 4] == four[low % 4] {
+        return None;
+    }
+    Some(if (ahead(high, low) as i64) < 0 { high } else { low })
+}
+
+/// Which of the last few comes first, which begin at this place; `None` if two vtimes that decide it are equal.
+#[inline(always)]
+fn least_of_last(vtimes: &[u64], first: usize) -> Option<usize> {
+    let mut least = first;
+    for place in first + 1..vtimes.len() {
+        match vtimes[place].wrapping_sub(vtimes[least]) as i64 {
+            0 => return None,
+            ahead if ahead < 0 => least = place,
+            _ => {}
+        }
+    }
+    Some(least)
 }
 
 /// An entry whose children are not looked at yet; the earliest is the greatest.

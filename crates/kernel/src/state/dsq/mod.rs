@@ -134,8 +134,8 @@ impl Dsq {
     pub fn push_tail(&mut self, links: &mut Links, task: TaskId) -> Result<(), MixedModes> {
         let stay = self.new_stay();
         if self.is_priority() {
-            let key = self.heap.behind_all(stay.seq);
-            self.heap.push(links, key.vtime, task, stay);
+            let vtime = self.heap.behind_all();
+            self.heap.push(links, vtime, task, stay);
             return Err(MixedModes::HoldsPriority);
         }
         self.fifo.push_tail(links, task, stay);
@@ -279,7 +279,7 @@ impl Dsq {
         eligible: impl FnMut(TaskId) -> bool,
     ) -> Option<TaskId> {
         if self.fifo.is_empty() {
-            self.heap.first_after_root_where(eligible)
+            self.heap.first_after_root_where(links, eligible)
         } else {
             self.fifo.first_after_head_where(links, eligible)
         }
