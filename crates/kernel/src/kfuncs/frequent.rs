@@ -67,7 +67,7 @@ impl Kernel {
             Frequent::DsqInsert => {
                 u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])).into()
             }
-            Frequent::DsqInsertVtime => self.dsq_insert_vtime(w, c, a[0], Ea(a[1])),
+            Frequent::DsqInsertVtime => u64::from(self.dsq_insert_vtime(w, c, a[0], Ea(a[1]))).into(),
             Frequent::DsqMoveToLocalV1 => self.move_to_local(w, c, DsqId(a[0]), 0),
             Frequent::DsqMoveToLocal => self.move_to_local(w, c, DsqId(a[0]), a[1]),
             Frequent::TaskSetSlice => self.write_task(w, Ea(a[0]), a[1], field::SCX_SLICE),

@@ -62,11 +62,11 @@ impl Kernel {
     }
 
     #[inline(never)]
-    pub(super) fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, ea: u64, args: Ea) -> Served {
+    pub(super) fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, ea: u64, args: Ea) -> bool {
         use dsq_insert_vtime_args::{DSQ_ID, ENQ_FLAGS, SLICE, VTIME};
         const { assert!(DSQ_ID == 0 && SLICE == 8 && VTIME == 16 && ENQ_FLAGS == 24) };
         let [id, slice_ns, vtime, enq_flags] = w.words(args);
-        u64::from(self.insert_for(w, c, ea, DsqId(id), slice_ns, Some(vtime), enq_flags)).into()
+        self.insert_for(w, c, ea, DsqId(id), slice_ns, Some(vtime), enq_flags)
     }
 
     /// `scx_bpf_dsq_insert()`, and the older `scx_bpf_dsq_insert_vtime()`.
@@ -205,7 +205,7 @@ impl Kernel {
     }
 
     /// `scx_bpf_dsq_move_to_local()`: buffered inserts go first.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn move_to_local<W: World>(
         &mut self,
         w: &mut W,
@@ -213,19 +213,34 @@ impl Kernel {
         id: DsqId,
         enq_flags: u64,
     ) -> Served {
-        let Some(enq_flags) = self.vet_enq_flags(c, dsq::LOCAL, enq_flags) else { return 0.into() };
-        if !self.flush_dispatch(w, c) {
-            return Served::Later(SPIN_NS);
+        match self.cpus.this_cpu.dispatch.inserts.is_empty() {
+            true => u64::from(self.move_from(w, c, id, enq_flags)).into(),
+            false => self.flush_and_move_from(w, c, id, enq_flags),
         }
+    }
+
+    /// The same with buffered inserts.
+    #[inline(never)]
+    fn flush_and_move_from<W: World>(&mut self, w: &mut W, c: CpuId, id: DsqId, enq_flags: u64) -> Served {
+        match self.flush_dispatch(w, c) {
+            true => u64::from(self.move_from(w, c, id, enq_flags)).into(),
+            false => Served::Later(SPIN_NS),
+        }
+    }
+
+    /// The same without buffered inserts, which always has a value.
+    #[inline(never)]
+    fn move_from<W: World>(&mut self, w: &mut W, c: CpuId, id: DsqId, enq_flags: u64) -> bool {
+        let Some(enq_flags) = self.vet_enq_flags(c, dsq::LOCAL, enq_flags) else { return false };
         let Some(queue) = self.queues.table.find(id) else {
             self.refuse_queue(c, id);
-            return 0.into();
+            return false;
         };
         let moved = self.consume(w, c, queue, enq_flags);
         if moved {
             self.this_cpu().dispatch.dispatched += 1;
         }
-        u64::from(moved).into()
+        moved
     }
 
     #[cold]

@@ -158,8 +158,7 @@ impl Kernel {
         debug_assert_eq!(Some(queue), self.queues.table.links.queue_of(next));
         let (dsq, links) = self.queues.table.queue_mut(queue);
         dsq.take_out(links, next);
-        let shown = dsq.shown();
-        self.note_left((queue, shown), (next, true), rq);
+        self.note_left(queue, (next, true), rq);
     }
 
     /// The CPU goes idle, or it was idle and has a task now.

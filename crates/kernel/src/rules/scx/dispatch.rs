@@ -68,17 +68,16 @@ impl Kernel {
         let (from, waits) = (t.cpu, !t.on_cpu);
         t.queue = None;
         let ps = (lock_ps, self.lines.unlink_first_ps(dsq, links, task, &cpu.holder));
-        let (next, shown) = (dsq.first(), dsq.shown());
+        // Only if there are many tasks is the host's memory requested.
+        let next = if self.tasks.are_many() { dsq.first() } else { None };
         let is_noted = self.waits.is_some() || self.clocks.is_some();
         if is_noted || !cpu.passes(&mut dsq.lock, &self.machine.costs, ps) {
             self.await_queue_lock(queue, ps);
         }
-        if self.tasks.are_many()
-            && let Some(next) = next
-        {
+        if let Some(next) = next {
             self.fetch_task(world, next);
         }
-        self.note_left((queue, shown), (task, waits), from);
+        self.note_left(queue, (task, waits), from);
         self.pull(world, c, (task, from), enq_flags);
         true
     }

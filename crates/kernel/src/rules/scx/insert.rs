@@ -10,7 +10,7 @@ use crate::state::scx::queues::{QueueId, QueueKind};
 use crate::state::task::OpsState;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::{Op, enq};
-use keel_abi::{CpuId, DsqId, TaskId};
+use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
@@ -273,32 +273,27 @@ impl Kernel {
     /// `task` of runqueue `rq` is no longer in `queue`.
     #[inline(always)]
     pub(crate) fn left_queue(&mut self, queue: QueueId, task: TaskId, rq: CpuId) {
-        let shown = self.queues.table.queue(queue).shown();
         let waits = !self.tasks[task].on_cpu;
-        self.note_left((queue, shown), (task, waits), rq);
+        self.note_left(queue, (task, waits), rq);
     }
 
-    /// Like `left_queue` for a queue that is known to show this, and a task that is known to wait or run.
+    /// Like `left_queue` for a task that is known to wait or run.
     #[inline(always)]
-    pub(crate) fn note_left(
-        &mut self,
-        (queue, (dsq, len)): (QueueId, (DsqId, u32)),
-        (task, waits): (TaskId, bool),
-        rq: CpuId,
-    ) {
+    pub(crate) fn note_left(&mut self, queue: QueueId, (task, waits): (TaskId, bool), rq: CpuId) {
         if self.scx.knows_immed {
             self.discount_immed(queue, task);
         }
         if !waits || self.out.wants(Class::QUEUES) {
-            self.tell_left(rq, What::Unqueued { task, dsq, len }, waits);
+            self.tell_left(rq, queue, task, waits);
         }
     }
 
     /// Tells that a task has left a queue: few listen to that for a task that waits.
     #[inline(never)]
-    fn tell_left(&mut self, rq: CpuId, left: What, waits: bool) {
+    fn tell_left(&mut self, rq: CpuId, queue: QueueId, task: TaskId, waits: bool) {
         let class = if waits { Class::QUEUES } else { Class::PLACES };
-        self.tell(class, rq, left);
+        let (dsq, len) = self.queues.table.queue(queue).shown();
+        self.tell(class, rq, What::Unqueued { task, dsq, len });
     }
 
     #[inline(never)]
