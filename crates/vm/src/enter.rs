@@ -14,12 +14,11 @@ use std::ptr;
 /// call, the call is made before the fiber is entered.
 ///
 /// # Safety
-/// It is suspended, and nobody uses a reference to its context.
+/// It is suspended, and nobody uses a reference to its context or its world.
 #[inline(always)]
 pub(crate) unsafe fn go_on<H: Host<VmWorld>>(
     context: *mut Context,
     host: &mut H,
-    world: &mut VmWorld,
     fibers: &mut [Fiber],
 ) -> Left {
     // SAFETY: as above.
@@ -28,12 +27,12 @@ pub(crate) unsafe fn go_on<H: Host<VmWorld>>(
         if !(*context).makes_call {
             take_carry(context, host);
         } else {
-            match calls::ask_again(context, host, world) {
+            match calls::ask_again(context, host, &mut *(*context).world) {
                 Some(answer) => value = answer,
                 None => return Left { value: 0, signal: not_answered(context) },
             }
         }
-        connect(context, host, world);
+        connect(context, host);
         let left = fiber::resume(context, value, fibers);
         disconnect(context, host);
         left
@@ -62,12 +61,12 @@ unsafe fn not_answered(context: *mut Context) -> Signal {
 /// with a call that the host has just charged.
 ///
 /// # Safety
-/// The fiber's code isn't running, and nobody uses a reference to its context.
+/// The fiber's code isn't running, and nobody uses a reference to its context. As long as it runs, nobody uses a reference
+/// to the world that the context points to.
 #[inline(always)]
-pub(crate) unsafe fn connect<H: Host<VmWorld>>(context: *mut Context, host: &mut H, world: &mut VmWorld) {
+pub(crate) unsafe fn connect<H: Host<VmWorld>>(context: *mut Context, host: &mut H) {
     // SAFETY: as above.
     unsafe {
-        (*context).world = ptr::from_mut(world);
         (*context).host = ptr::from_mut(host).cast();
         let host_call: HostCall = calls::host_call::<H>;
         if (*context).host_call.map(|known| known as usize) != Some(host_call as usize) {

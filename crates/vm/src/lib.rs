@@ -43,6 +43,7 @@ mod emit;
 mod enter;
 mod error;
 mod fiber;
+mod fixed;
 mod interp;
 mod interp_alu;
 mod known;

@@ -8,6 +8,7 @@ use crate::context::{Context, FIRST_ADDRESSES, HOST_COUNTS, Job, StartFn, Tables
 use crate::enter::{connect, disconnect, done, go_on, take_carry};
 use crate::error::LoadError;
 use crate::fiber::{self, Fiber, Left, Link, Signal};
+use crate::fixed::Fixed;
 use crate::known::HOST_SERVES;
 use crate::link::{self, Linker};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
@@ -27,14 +28,15 @@ use std::sync::Arc;
 pub struct Vm {
     // Fibers first: they point into the rest, though dropping them runs none of their code.
     fibers: Vec<Fiber>,
-    /// The fiber without a job that was used last, and stays here while it runs.
+    /// The fiber without a job that was used last, and stays here while it runs. There is one from the first job on.
     at_hand: AtHand,
     /// The others without a job.
     idle: Idle,
     code: Arc<Code>,
     /// The code's.
     tables: Tables,
-    world: VmWorld,
+    /// The fibers' contexts have its address.
+    world: Fixed<VmWorld>,
     /// Per CPU.
     seats: Box<[Seat]>,
     stacks: Stacks,
@@ -133,7 +135,7 @@ impl Vm {
             branches: vec![0; if is_covered { 2 * code.ops() } else { 0 }].into(),
             code,
             seats: seats(&world, config.cpus),
-            world,
+            world: Fixed::new(world),
             stacks,
             addresses,
             callees,
@@ -158,13 +160,14 @@ impl Vm {
         self.world.region_mut().forget_limits();
         self.at_hand = AtHand::NONE;
         self.idle.0.clear();
+        // Before anything can fail: no seat is ready without a fiber at hand.
+        self.seats = seats(&self.world, self.config.cpus);
         self.extended.clear();
         if let Some(races) = self.world.region_mut().races() {
             races.forget_all();
         }
         self.world.renew(&object.maps).map_err(WorldError::Map)?;
         crowd_tasks(&mut self.world, object)?;
-        self.seats = seats(&self.world, self.config.cpus);
         self.addresses = link::addresses(&self.code, object, &mut self.world, linker)?;
         Ok(())
     }
@@ -279,7 +282,7 @@ impl Vm {
         self.seats[cpu.index()].suspended.len()
     }
 
-    /// Provides a fiber without a job, if there is none at hand.
+    /// Provides a fiber without a job.
     #[cold]
     #[inline(never)]
     fn new_fiber(&mut self) {
@@ -328,7 +331,7 @@ impl Vm {
             profile: self.profile.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut),
             tally: Tally::default(),
             more_loops: 0,
-            world: ptr::null_mut(),
+            world: self.world.pointer(),
             link: Link::default(),
             code: Arc::as_ptr(&self.code),
             native: self.tables.native,
@@ -374,9 +377,10 @@ impl Vm {
     #[inline(always)]
     fn get_ready(&mut self, cpu: CpuId) -> bool {
         let (seat, context) = (&self.seats[cpu.index()], self.at_hand.context);
-        if seat.ready.is_null() || context.is_null() {
+        if seat.ready.is_null() {
             return false;
         }
+        debug_assert!(!context.is_null(), "a seat gets ready with its first job");
         // SAFETY: the fiber at hand has no job, and nobody uses a reference to its context.
         sit_down(unsafe { &mut *context }, cpu, seat, seat.ready);
         (self.at_hand.ready_for, self.at_hand.args) = (cpu, seat.args);
@@ -407,7 +411,7 @@ impl Vm {
             (*context).job = job;
             let fiber = &mut self.fibers[(*context).number as usize];
             take_carry(context, host);
-            connect(context, host, &mut self.world);
+            connect(context, host);
             let left = fiber.begin();
             disconnect(context, host);
             match left.signal {
@@ -427,7 +431,10 @@ impl Vm {
         let context = self.at_hand.context;
         // SAFETY: the fiber's code isn't running.
         let cpu = unsafe { (*context).cpu };
-        self.at_hand = self.idle.0.pop().map_or(AtHand::NONE, AtHand::new);
+        match self.idle.0.pop() {
+            Some(idle) => self.at_hand = AtHand::new(idle),
+            None => self.new_fiber(),
+        }
         self.seats[cpu.index()].suspend(context);
     }
 
@@ -562,14 +569,15 @@ impl Engine for Vm {
         debug_assert!(self.is_ready(cpu), "the fiber at hand is as the CPU's callbacks expect it");
         let Some(&code) = self.starts.get(entry.0 as usize) else { return AtOnce::Refused };
         let context = self.at_hand.context;
+        // First, so that what the host has just looked at is still at hand.
+        begins(host);
         // SAFETY: the place is the callback's own. The fiber at hand has no job, and nobody uses a reference to its
-        // context. The code is where emitted code begins as a callback.
+        // context or to the world. The code is where emitted code begins as a callback.
         let left = unsafe {
             put_args(self.at_hand.args, &args);
             rewind(&mut *context);
-            begins(host);
             take_carry(context, host);
-            connect(context, host, &mut self.world);
+            connect(context, host);
             fiber::start(context, code)
         };
         // The same one, but from memory, so that no register is kept for it while the callback runs.
@@ -615,16 +623,13 @@ impl Engine for Vm {
     fn resume<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId) -> Progress {
         let seat = &mut self.seats[cpu.index()];
         let context = *seat.suspended.last().expect("a callback of this CPU is suspended");
-        let (fibers, world) = (&mut self.fibers, &mut self.world);
-        // SAFETY: the context is the fiber's own, and nobody uses a reference to it.
-        let Left { value, signal } = unsafe { go_on(context, host, world, fibers) };
+        // SAFETY: the context is the fiber's own, and nobody uses a reference to it or to the world.
+        let Left { value, signal } = unsafe { go_on(context, host, &mut self.fibers) };
         if signal == Signal::Suspended {
             return Progress::Suspended;
         }
         seat.end_suspended();
-        if !self.at_hand.context.is_null() {
-            self.idle.0.push(self.at_hand.context);
-        }
+        self.idle.0.push(self.at_hand.context);
         self.at_hand = AtHand::new(context);
         if signal != Signal::Done {
             let (fault, usage) = self.why_broken(context);
