@@ -194,9 +194,10 @@ pub trait World: 'static {
     fn free(&mut self, at: Ea);
     /// Moves the cache lines of these bytes to `cpu`. Returns how long `cpu` waits for them, in picoseconds.
     fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64;
-    /// Requests the host's memory for bytes at this address, and for the state of their cache line
+    /// Requests the host's memory for an object's bytes at these offsets, in ascending order, and for the state of the
+    /// cache lines of the first and the last of them: most of those between have theirs beside these
     /// ([`crate::fetch`](mod@crate::fetch)).
-    fn fetch(&self, _at: Ea) {}
+    fn fetch(&self, _at: Ea, _offsets: &[u64]) {}
     /// Like `touch_ps` for the four bytes of a lock, which `cpu` writes.
     #[inline]
     fn touch_lock_ps(&mut self, at: Ea, cpu: CpuId) -> u64 {

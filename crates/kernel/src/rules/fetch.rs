@@ -39,9 +39,7 @@ impl Kernel {
 
     #[inline(never)]
     fn fetch_bucket<W: World>(&self, world: &W) {
-        for timer in self.queue.bucket() {
-            self.fetch_one_of_many(world, TaskId(timer));
-        }
+        self.queue.bucket().for_each(|timer| self.fetch_one_of_many(world, TaskId(timer)));
     }
 
     #[inline(never)]
@@ -50,9 +48,7 @@ impl Kernel {
         t.fetch();
         // Not `t.ea`: reading that would wait for the task.
         let ea = Ea(self.task_base.0 + TASK_STRIDE * u64::from(task.0));
-        world.fetch(ea);
-        world.fetch(ea.offset(field::FLAGS));
-        world.fetch(ea.offset(field::SCHED_INFO_PCOUNT));
+        world.fetch(ea, &[0, field::FLAGS, field::SCHED_INFO_PCOUNT]);
         self.lines.fetch_task(task);
         self.queues.table.links.fetch(task);
     }

@@ -42,7 +42,7 @@ fn a_request_for_memory_changes_nothing_anywhere() {
     let at = region.alloc(100).unwrap();
     for at in [at.0, BASE, BASE + region.high_water(), BASE - 1, 0, u64::MAX] {
         let before = region.line(Ea(at));
-        region.fetch(Ea(at));
+        region.fetch(Ea(at), &[0, 64, 511, 512]);
         assert_eq!(region.line(Ea(at)), before);
     }
     assert_eq!(region.invalid(), InvalidAccesses::default());

@@ -253,8 +253,8 @@ impl World for VmWorld {
     }
 
     #[inline(always)]
-    fn fetch(&self, at: Ea) {
-        self.region.fetch(at);
+    fn fetch(&self, at: Ea, offsets: &[u64]) {
+        self.region.fetch(at, offsets);
     }
 
     #[inline(always)]

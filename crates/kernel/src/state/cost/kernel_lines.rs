@@ -11,7 +11,7 @@ use crate::state::cpu::after_ps;
 use crate::state::idle::IdleMask;
 use crate::state::idle::touched::CPUS_PER_LINE;
 use keel_abi::crowd::Crowd;
-use keel_abi::fetch::fetch;
+use keel_abi::fetch::fetch_at;
 use keel_abi::lines::{Holder, InTransit, Line, LineCosts, LineUse, Transfers};
 use keel_abi::{Instant, NodeId, TaskId, Topology};
 
@@ -151,9 +151,7 @@ impl KernelLines {
     /// Requests the host's memory for the state of a task's line.
     #[inline]
     pub(crate) fn fetch_task(&self, task: TaskId) {
-        if let Some(line) = self.tasks.get(task.index()) {
-            fetch(line);
-        }
+        fetch_at(&self.tasks, task.index());
     }
 
     /// Writes a task.

@@ -2,7 +2,7 @@
 
 use crate::state::dsq::DsqHandle;
 use keel_abi::TaskId;
-use keel_abi::fetch::fetch;
+use keel_abi::fetch::fetch_at;
 
 /// No task, or no queue.
 pub(super) const NOWHERE: u32 = u32::MAX;
@@ -67,9 +67,7 @@ impl Links {
     /// Requests the host's memory for a task's record.
     #[inline]
     pub(crate) fn fetch(&self, task: TaskId) {
-        if let Some(link) = self.all.get(task.index()) {
-            fetch(link);
-        }
+        fetch_at(&self.all, task.index());
     }
 
     #[inline]

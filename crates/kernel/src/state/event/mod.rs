@@ -232,6 +232,7 @@ impl EventQueue {
     }
 
     /// The timers that are due next, some microseconds apart.
+    #[inline]
     pub fn bucket(&self) -> impl Iterator<Item = u32> {
         self.timers.bucket()
     }

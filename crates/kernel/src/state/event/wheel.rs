@@ -203,6 +203,7 @@ impl Wheel {
     }
 
     /// The timers of the earliest bucket, in no order.
+    #[inline]
     pub(super) fn bucket(&self) -> impl Iterator<Item = u32> {
         std::iter::once(self.first).chain(self.rest.iter().copied()).map(|due| due.id)
     }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::Region;
+use super::plain::OBJECT;
 use crate::memory::BASE;
 use keel_abi::bpf::Ea;
 use keel_abi::fetch::fetch;
@@ -82,22 +83,28 @@ impl Region {
         are_plain
     }
 
-    /// Requests the host's memory for bytes that are in bounds, and for the state of their line. Other addresses are
-    /// ignored.
+    /// Requests the host's memory for bytes at these offsets from an address, and for the state of the lines of the
+    /// first and the last of them. Objects that may be out of bounds, and offsets beyond the largest, are ignored.
     #[inline(always)]
-    pub(in crate::memory) fn fetch(&self, at: Ea) {
-        if !self.plain.holds(at, 1) {
+    pub(in crate::memory) fn fetch(&self, at: Ea, offsets: &[u64]) {
+        if !self.plain.holds_object(at, OBJECT) {
             return;
         }
         let off = at.0.wrapping_sub(BASE);
-        let line = self.line_at(off) as usize;
+        let inside = || offsets.iter().copied().filter(|&offset| offset < OBJECT);
         // SAFETY: what is plain is in bounds, and all tables have an entry for every line of the region; as in
         // `slice_at`.
         unsafe {
-            fetch(&*self.bytes.start().as_ptr().add(off as usize));
-            fetch(&*self.sharers.start().as_ptr().cast::<u64>().add(line));
-            fetch(&*self.writers.start().as_ptr().cast::<u16>().add(line));
-            fetch(&*self.moves.raw().places.add(line));
+            let bytes = self.bytes.start().as_ptr().add(off as usize);
+            for offset in inside() {
+                fetch(&*bytes.add(offset as usize));
+            }
+            for offset in [inside().next(), inside().next_back()].into_iter().flatten() {
+                let line = self.line_at(off + offset) as usize;
+                fetch(&*self.sharers.start().as_ptr().cast::<u64>().add(line));
+                fetch(&*self.writers.start().as_ptr().cast::<u16>().add(line));
+                fetch(&*self.moves.raw().places.add(line));
+            }
         }
     }
 
