@@ -72,6 +72,17 @@ impl Kernel {
     #[inline(never)]
     pub(crate) fn await_queue_lock(&mut self, queue: QueueId, (line_ps, work_ps): (u64, u64)) {
         let c = self.cpus.this_id();
+        let is_noted = self.waits.is_some() || self.clocks.is_some();
+        let ((dsq, _), cpu) = (self.queues.table.queue_mut(queue), &mut *self.cpus.this_cpu);
+        let now = cpu.moment();
+        if !is_noted && !dsq.lock.is_free(now) {
+            let (took, waited) = dsq.lock.pass_in_line(now, &self.machine.costs, line_ps);
+            cpu.spent_ps += took.as_ns() * 1000 + work_ps;
+            cpu.waited_ps += waited.as_ns() * 1000;
+            dsq.lock.is_over(cpu.moment());
+            let lock = Lock::Dsq(dsq.id());
+            return self.waited_for(c, lock, waited);
+        }
         self.take_queue_lock(c, queue, line_ps);
         self.charge_ps(c, work_ps);
         self.unlock_queue(queue);

@@ -115,12 +115,12 @@ impl VirtualLock {
         Some(self.wait(now, took, costs))
     }
 
-    /// Returns whether a CPU can have it at once at `now`, with nothing left of an earlier line. All holders of the lock
-    /// release it in the step in which they take it.
+    /// Returns whether a CPU can have it at once at `now`. All holders of the lock release it in the step in which they
+    /// take it.
     #[inline]
     pub(crate) fn is_free(&self, now: Instant) -> bool {
         debug_assert!(self.holder.is_none(), "it is given back in the same step");
-        self.free_at <= now && self.pending.is_empty()
+        self.free_at <= now
     }
 
     /// Like `is_free` for a lock that may be held.
@@ -151,6 +151,9 @@ impl VirtualLock {
     /// Takes a free lock ([`VirtualLock::is_free`]), has it from `since` on, and releases it at `at`.
     #[inline]
     pub(crate) fn pass(&mut self, since: Instant, at: Instant) {
+        if !self.pending.is_empty() {
+            self.pending.clear();
+        }
         self.uses.taken += 1;
         // It isn't released before that.
         self.uses.held.accumulate(Span::from_ns(at.as_ns() - since.as_ns()));
@@ -179,6 +182,17 @@ impl VirtualLock {
         (took, Span::ZERO)
     }
 
+    /// Like [`VirtualLock::take`] for a lock that is not free yet. [`VirtualLock::is_over`] is to follow in the same step:
+    /// nobody asks in between who holds it.
+    #[inline(always)]
+    pub(crate) fn pass_in_line(&mut self, now: Instant, costs: &Costs, line_ps: u64) -> (Span, Span) {
+        debug_assert!(!self.is_free(now));
+        let line_ns = whole_ns(line_ps);
+        self.free_at += Span::from_ns(line_ns);
+        let taken = self.wait_here(now, Span::from_ns(costs.lock_acquire_ns + line_ns), costs);
+        (taken.at.since(now), taken.waited)
+    }
+
     #[inline(never)]
     fn take_in_line(&mut self, now: Instant, cpu: CpuId, costs: &Costs, line_ps: u64) -> (Span, Span) {
         self.disturb(now, line_ps);
@@ -189,6 +203,11 @@ impl VirtualLock {
     /// The lock's release time is known, but is later than the request.
     #[inline(never)]
     fn wait(&mut self, now: Instant, took: Span, costs: &Costs) -> Acquired {
+        self.wait_here(now, took, costs)
+    }
+
+    #[inline(always)]
+    fn wait_here(&mut self, now: Instant, took: Span, costs: &Costs) -> Acquired {
         let waited = self.free_at.since(now);
         while self.pending.front().is_some_and(|&at| at <= now) {
             self.pending.pop_front();
@@ -246,6 +265,12 @@ impl VirtualLock {
     pub(crate) fn releases(&mut self, at: Instant) {
         debug_assert!(self.holder.is_some(), "only a held lock is given back");
         self.holder = None;
+        self.is_over(at);
+    }
+
+    /// The last reservation ends at `at`.
+    #[inline(always)]
+    pub(crate) fn is_over(&mut self, at: Instant) {
         self.uses.held.accumulate(at.since(self.since));
         self.free_at = self.free_at.max(at);
     }
