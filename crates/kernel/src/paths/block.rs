@@ -104,7 +104,7 @@ impl<E: Engine> Sim<E> {
         t.direct = None;
         t.watched = false;
         t.mirror_flags(self.vm.world());
-        if self.may_go_straight(|| Frame::Pick) {
+        if self.may_go_straight_knowing(left.is_some(), || Frame::Pick) {
             self.pick_after_block(c, left);
         }
     }

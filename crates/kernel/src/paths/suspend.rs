@@ -94,6 +94,20 @@ impl<E: Engine> Sim<E> {
         is_free
     }
 
+    /// Like `may_go_straight`. It may be known that the path `goes_on`: it has asked whether it may, and has done nothing
+    /// since that a CPU could have to pause for.
+    #[inline(always)]
+    pub(crate) fn may_go_straight_knowing(&mut self, goes_on: bool, frame: impl FnOnce() -> Frame) -> bool {
+        debug_assert!(!goes_on || self.goes_on());
+        goes_on || self.may_go_straight(frame)
+    }
+
+    /// Returns whether the path may go on from where it has last asked that. For assertions.
+    pub(crate) fn goes_on(&mut self) -> bool {
+        let pauses = &self.k.this_cpu().pauses;
+        !pauses.returns_to_loop() && !pauses.owes_dequeue() && self.k.stays_first()
+    }
+
     /// Like [`Sim::go`] at the end of a step that took no time, scheduled no event and has no call to make: then the CPU
     /// still comes first, as before that step.
     #[inline(always)]

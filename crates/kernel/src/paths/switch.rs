@@ -26,13 +26,13 @@ impl<E: Engine> Sim<E> {
     /// nothing has to be charged or called before the switch itself.
     #[inline(always)]
     pub(crate) fn switch_from_left(&mut self, c: CpuId, prev: TaskId, next: TaskId, left: Option<Left>) {
-        debug_assert!(self.k.has_left_queue(prev) && prev != next && self.k.this_cpu().pauses.is_empty());
+        debug_assert!(self.k.has_left_queue(prev) && prev != next && self.goes_on());
         let Some((next_ea, is_dead)) = self.k.switch_between(self.vm.world(), c, prev, next, left.is_some())
         else {
             return self.switch_otherwise(c, prev, next);
         };
         if self.called(c, Op::Running, (next, &[next_ea.0]), || Frame::Scheduled { prev }) {
-            self.scheduled_after(c, prev, is_dead);
+            self.scheduled_after(c, prev, is_dead, true);
         }
     }
 
@@ -183,12 +183,12 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     pub(crate) fn scheduled(&mut self, c: CpuId, prev: TaskId) {
         let is_dead = !prev.is_idle() && self.k.tasks[prev].state == State::Dead;
-        self.scheduled_after(c, prev, is_dead);
+        self.scheduled_after(c, prev, is_dead, false);
     }
 
-    /// Like `scheduled` if it is known whether the previous task is dead.
+    /// Like `scheduled` if it is known whether the previous task is dead, and perhaps that the path `goes_on`.
     #[inline(always)]
-    fn scheduled_after(&mut self, c: CpuId, prev: TaskId, is_dead: bool) {
+    fn scheduled_after(&mut self, c: CpuId, prev: TaskId, is_dead: bool, goes_on: bool) {
         if is_dead {
             self.k.this_cpu().stack.push(Frame::Reap { task: prev });
         }
@@ -196,7 +196,7 @@ impl<E: Engine> Sim<E> {
         if self.k.scx.needs_slow_path || cpu.errands.is_leaving() || !cpu.deferred.is_empty() {
             return self.scheduled_otherwise(c);
         }
-        if self.may_go_straight(|| Frame::Unlock { rq: c }) {
+        if self.may_go_straight_knowing(goes_on, || Frame::Unlock { rq: c }) {
             self.k.unlock_own_rq(c);
         }
     }

@@ -120,8 +120,8 @@ impl<E: Engine> Sim<E> {
     /// what it answered. If it may not, the kernel chooses itself.
     #[inline(always)]
     fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
-        let Some(chosen) = self.selected::<true>(c, task, flags, waker) else { return };
-        if self.may_go_straight(|| Frame::WakeLock { task, target: chosen, flags, waker }) {
+        debug_assert!(self.goes_on());
+        if let Some(chosen) = self.selected::<true>(c, task, flags, waker) {
             self.lock_and_activate(c, task, chosen, flags, waker);
         }
     }
@@ -159,16 +159,26 @@ impl<E: Engine> Sim<E> {
             self.place_elsewhere(c, task, flags, waker);
             return None;
         }
-        if self.k.out.is_brief() {
-            t.placed = Some((Chooser::SelectCpu, t.wake_cpu));
-        } else {
+        if !self.k.out.is_brief() {
             self.k.tell_placed(c, task, chosen, Chooser::SelectCpu);
+        } else if !STRAIGHT {
+            t.placed = t.placed_by_scheduler();
         }
         if chosen != c && self.k.should_queue_wakeup(c, task, chosen, flags) {
+            self.leave_placed(task);
             self.k.send_wakeup(c, task, chosen, waker);
             return None;
         }
         Some(chosen)
+    }
+
+    /// A wakeup pauses right after the scheduler has placed its task: its event says later how.
+    #[inline(never)]
+    fn leave_placed(&mut self, task: TaskId) {
+        if self.k.out.is_brief() {
+            let t = self.k.task(task);
+            t.placed = t.placed_by_scheduler();
+        }
     }
 
     #[cold]
@@ -226,10 +236,12 @@ impl<E: Engine> Sim<E> {
     fn lock_and_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
         debug_assert!(!self.k.is_leaving(c, task, target), "the task may use the CPU");
         if !self.k.lock_rq_last(c, target) {
+            self.leave_placed(task);
             return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
         }
-        if self.may_go(|| Frame::WakeActivate { task, target, flags, waker }) {
-            self.wake_activate::<true>(c, task, target, flags, waker);
+        match self.may_go(|| Frame::WakeActivate { task, target, flags, waker }) {
+            true => self.wake_activate::<true>(c, task, target, flags, waker),
+            false => self.leave_placed(task),
         }
     }
 
@@ -245,11 +257,15 @@ impl<E: Engine> Sim<E> {
         waker: TaskId,
     ) {
         let now = self.k.now;
-        let is_straight = !self.k.has(Op::Runnable) && self.k.this_cpu().pauses.is_empty();
+        debug_assert!(!STRAIGHT || self.goes_on());
+        let is_straight = !self.k.has(Op::Runnable) && (STRAIGHT || self.k.this_cpu().pauses.is_empty());
         let (t, cpu) = (&mut self.k.tasks[task], &mut self.k.cpus[target]);
         t.state = State::Runnable;
         t.busy = false;
-        let told_later = t.placed.take();
+        let told_later = match STRAIGHT {
+            true => t.placed_by_scheduler().filter(|_| self.k.out.is_brief()),
+            false => t.placed.take(),
+        };
         let moved = std::mem::replace(&mut t.cpu, target) != target;
         debug_assert!(!moved || t.migration_disabled == 0, "a spell without migration");
         t.wake_cpu = target;
@@ -322,7 +338,7 @@ impl<E: Engine> Sim<E> {
         }
         self.enqueued(c, task, enq_flags);
         match self.k.stays_first() {
-            true => self.woken_ext(c, task, target),
+            true => self.woken_ext(c, task, target, true),
             false => self.k.this_cpu().stack.push(Frame::Woken { task, target }),
         }
     }
@@ -374,20 +390,20 @@ impl<E: Engine> Sim<E> {
     /// class. Then deferred work is done, and the lock is released.
     pub(crate) fn woken(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         match self.k.tasks[task].class {
-            SchedClass::Ext => self.woken_ext(c, task, target),
+            SchedClass::Ext => self.woken_ext(c, task, target, false),
             _ => self.woken_rarely(c, task, target),
         }
     }
 
-    /// Like `woken` for one of the scheduler's tasks.
+    /// Like `woken` for one of the scheduler's tasks. It may be known that the path `goes_on`.
     #[inline(always)]
-    fn woken_ext(&mut self, c: CpuId, task: TaskId, target: CpuId) {
+    fn woken_ext(&mut self, c: CpuId, task: TaskId, target: CpuId, goes_on: bool) {
         let cpu = &self.k.cpus[target];
         let is_plain = cpu.next_class == SchedClass::Ext && cpu.deferred.is_empty();
         if !is_plain || self.k.scx.needs_slow_path {
             return self.woken_rarely(c, task, target);
         }
-        if self.may_go_straight(|| Frame::Unlock { rq: target }) {
+        if self.may_go_straight_knowing(goes_on, || Frame::Unlock { rq: target }) {
             self.k.unlock_rq_here(c, target);
         }
     }
@@ -400,6 +416,14 @@ impl<E: Engine> Sim<E> {
             SchedClass::Rt => self.woken_rt(c, task, target),
             _ => self.finish_rq(c, target),
         }
+    }
+}
+
+impl Task {
+    /// What its wakeup's event says of the scheduler's choice of a CPU: who made it, and where it was before.
+    #[inline(always)]
+    fn placed_by_scheduler(&self) -> Option<(Chooser, CpuId)> {
+        Some((Chooser::SelectCpu, self.wake_cpu))
     }
 }
 

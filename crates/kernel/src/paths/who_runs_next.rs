@@ -63,7 +63,7 @@ impl<E: Engine> Sim<E> {
             return self.pick_at_hand(c);
         }
         self.k.this_cpu().in_balance = true;
-        if self.may_go_straight(|| Frame::Dispatch { left: DSP_MAX_LOOPS }) {
+        if self.may_go_straight_knowing(left.is_some(), || Frame::Dispatch { left: DSP_MAX_LOOPS }) {
             self.dispatch_here(c, DSP_MAX_LOOPS, left);
         }
     }
@@ -219,11 +219,10 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Dispatched`]: flushes the dispatches that `ops.dispatch` buffered, and checks for a task again.
     #[inline(always)]
     fn dispatched(&mut self, c: CpuId, rounds: u32, left: Option<Left>) {
-        let Some((prev, next)) = self.moved_here(c, left) else {
-            return self.dispatched_otherwise(c, rounds);
-        };
-        if self.may_go_straight(|| Frame::Switch { next }) {
-            self.switch_from_left(c, prev, next, left);
+        debug_assert!(self.goes_on());
+        match self.moved_here(c, left) {
+            Some((prev, next)) => self.switch_from_left(c, prev, next, left),
+            None => self.dispatched_otherwise(c, rounds),
         }
     }
 
