@@ -162,7 +162,26 @@ impl<E: Engine> Sim<E> {
         (subject, args): (TaskId, &[u64]),
         frame: impl Fn() -> Frame,
     ) -> bool {
-        match self.begin(c, op, subject, args) {
+        let begun = self.begin(c, op, subject, args);
+        self.goes_on_after(begun, frame)
+    }
+
+    /// Like `called` for a callback that the scheduler has.
+    #[inline(always)]
+    pub(crate) fn called_known(
+        &mut self,
+        c: CpuId,
+        op: Op,
+        (subject, args): (TaskId, &[u64]),
+        frame: impl Fn() -> Frame,
+    ) -> bool {
+        let begun = self.begin_known(c, op, subject, args);
+        self.goes_on_after(begun, frame)
+    }
+
+    #[inline(always)]
+    fn goes_on_after(&mut self, begun: Begun, frame: impl Fn() -> Frame) -> bool {
+        match begun {
             Begun::Over => self.may_go(frame),
             Begun::Suspended => {
                 self.leave_call(frame());

@@ -17,9 +17,15 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
         let prev = self.k.this_cpu().curr;
         if !next.is_idle() && self.k.has_left_queue(prev) && self.k.this_cpu().pauses.is_empty() {
-            return self.switch_from_left(c, prev, next, None);
+            return self.switch_from_left_later(c, prev, next);
         }
         self.switch_otherwise(c, prev, next);
+    }
+
+    /// Like `switch_from_left`, if the pick had to wait.
+    #[inline(never)]
+    pub(crate) fn switch_from_left_later(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        self.switch_from_left(c, prev, next, None);
     }
 
     /// Like `switch` from a task that has left its queue already, for a CPU that has no reason to pause: usually

@@ -24,21 +24,22 @@ impl<E: Engine> Sim<E> {
         if !waker.is_idle() {
             self.k.fetch_task(self.vm.world(), task);
         }
-        let t = self.k.task(task);
+        let t = &mut self.k.tasks[task];
         let is_asleep = t.state == State::New || t.state == State::Blocked && !t.waking;
         if !is_asleep || t.on_cpu || t.busy {
             return self.wake_rarely(c, task, flags, waker);
         }
         t.busy = true;
-        let (prev, cpu, ea) = (t.wake_cpu, t.cpu, t.ea);
+        let (prev, ea) = (t.wake_cpu, t.ea);
         let is_asked = t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0;
+        let is_asked = is_asked && self.k.scx.entries.has(Op::SelectCpu) && !self.k.cpus[t.cpu].bypassing;
         self.k.emit_wakes(c, waker, task, flags);
         let touched_ps = self.k.lines.write_task_ps(task, self.k.cpus.holder());
         self.k.charge_ps(c, self.k.machine.costs.wakeup_ns * 1000 + touched_ps);
-        if is_asked && self.k.has(Op::SelectCpu) && !self.k.cpus[cpu].bypassing {
+        if is_asked {
             let args = [ea.0, self.k.cpu_argument(prev), flags];
             let selected = || Frame::WakeSelected { task, flags, waker };
-            if self.called(c, Op::SelectCpu, (task, &args), selected) {
+            if self.called_known(c, Op::SelectCpu, (task, &args), selected) {
                 self.wake_selected(c, task, flags, waker);
             }
             return;
@@ -122,7 +123,7 @@ impl<E: Engine> Sim<E> {
     fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         debug_assert!(self.goes_on());
         if let Some(chosen) = self.selected::<true>(c, task, flags, waker) {
-            self.lock_and_activate(c, task, chosen, flags, waker);
+            self.lock_and_activate::<true>(c, task, chosen, flags, waker);
         }
     }
 
@@ -130,8 +131,9 @@ impl<E: Engine> Sim<E> {
     #[inline(never)]
     pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let Some(target) = self.selected::<false>(c, task, flags, waker) else { return };
-        let lock = Frame::WakeLock { task, target, flags, waker };
-        self.go_straight(lock, |sim| sim.wake_lock(c, task, target, flags, waker));
+        if self.may_go_straight(|| Frame::WakeLock { task, target, flags, waker }) {
+            self.lock_and_activate::<false>(c, task, target, flags, waker);
+        }
     }
 
     /// The CPU that the scheduler chose, if the waker goes on with that one itself. `STRAIGHT` means that the waker has
@@ -165,7 +167,9 @@ impl<E: Engine> Sim<E> {
             t.placed = t.placed_by_scheduler();
         }
         if chosen != c && self.k.should_queue_wakeup(c, task, chosen, flags) {
-            self.leave_placed(task);
+            if STRAIGHT {
+                self.leave_placed(task);
+            }
             self.k.send_wakeup(c, task, chosen, waker);
             return None;
         }
@@ -231,17 +235,30 @@ impl<E: Engine> Sim<E> {
         self.go(activate, |sim| sim.wake_activate_later(c, task, target, flags, waker));
     }
 
-    /// Like `wake_lock` right after the scheduler has placed the task: its CPU is still there.
+    /// Like `wake_lock` right after the scheduler has placed the task: its CPU is still there. `STRAIGHT` means the same
+    /// as in `selected`.
     #[inline(always)]
-    fn lock_and_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
+    fn lock_and_activate<const STRAIGHT: bool>(
+        &mut self,
+        c: CpuId,
+        task: TaskId,
+        target: CpuId,
+        flags: u64,
+        waker: TaskId,
+    ) {
         debug_assert!(!self.k.is_leaving(c, task, target), "the task may use the CPU");
         if !self.k.lock_rq_last(c, target) {
-            self.leave_placed(task);
+            if STRAIGHT {
+                self.leave_placed(task);
+            }
             return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
         }
-        match self.may_go(|| Frame::WakeActivate { task, target, flags, waker }) {
-            true => self.wake_activate::<true>(c, task, target, flags, waker),
-            false => self.leave_placed(task),
+        let goes_on = self.may_go(|| Frame::WakeActivate { task, target, flags, waker });
+        match (STRAIGHT, goes_on) {
+            (true, true) => self.wake_activate::<true>(c, task, target, flags, waker),
+            (true, false) => self.leave_placed(task),
+            (false, true) => self.wake_activate_later(c, task, target, flags, waker),
+            (false, false) => {}
         }
     }
 
@@ -322,7 +339,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Enqueue`] with a call of `ops.enqueue`, whose stay has begun, and then [`Frame::Woken`].
     #[inline(always)]
     fn ask_for_woken(&mut self, c: CpuId, (task, ea): (TaskId, Ea), target: CpuId, enq_flags: u64) {
-        let begun = self.begin(c, Op::Enqueue, task, &[ea.0, enq_flags]);
+        let begun = self.begin_known(c, Op::Enqueue, task, &[ea.0, enq_flags]);
         if begun == Begun::Suspended {
             std::hint::cold_path();
             let stack = &mut self.k.this_cpu().stack;

@@ -26,8 +26,9 @@ impl<E: Engine> Sim<E> {
             return self.k.this_cpu().stack.push(Frame::Schedule);
         }
         self.k.fetch_next_local(self.vm.world(), c);
-        self.k.charge_schedule(c);
+        let schedule_ps = self.k.schedule_ps;
         let cpu = self.k.this_cpu();
+        cpu.spent_ps += schedule_ps[usize::from(cpu.is_idle())];
         cpu.lock.defers = true;
         cpu.need_resched = false;
         cpu.resched_at = keel_abi::Instant::NEVER;
@@ -55,7 +56,9 @@ impl<E: Engine> Sim<E> {
         cpu.picks += 1;
         cpu.errands.set_throttles(false);
         let is_usual = cpu.rt.is_empty() && !cpu.released && cpu.next_class <= SchedClass::Ext;
-        if !is_usual || self.k.fair.queued > 0 || self.k.scx.phase == Phase::Absent {
+        debug_assert!(left.is_none() || self.k.scx.phase != Phase::Absent);
+        let has_scheduler = left.is_some() || self.k.scx.phase != Phase::Absent;
+        if !is_usual || self.k.fair.queued > 0 || !has_scheduler {
             return self.pick_rarely(c);
         }
         cpu.sync_pending = false;
@@ -202,7 +205,7 @@ impl<E: Engine> Sim<E> {
             }
         };
         let args = [self.k.cpu_argument(c), prev_ea];
-        if self.called(c, Op::Dispatch, (prev, &args), || Frame::Dispatched { left: rounds }) {
+        if self.called_known(c, Op::Dispatch, (prev, &args), || Frame::Dispatched { left: rounds }) {
             self.dispatched(c, rounds, left);
         }
     }
@@ -210,9 +213,11 @@ impl<E: Engine> Sim<E> {
     /// Like `dispatched`, if that had to wait.
     #[inline(never)]
     pub(crate) fn dispatched_later(&mut self, c: CpuId, left: u32) {
-        match self.moved_here(c, None) {
-            Some((_, next)) => self.go_straight(Frame::Switch { next }, |sim| sim.switch(c, next)),
-            None => self.dispatched_otherwise(c, left),
+        let Some((prev, next)) = self.moved_here(c, None) else {
+            return self.dispatched_otherwise(c, left);
+        };
+        if self.may_go_straight(|| Frame::Switch { next }) {
+            self.switch_from_left_later(c, prev, next);
         }
     }
 

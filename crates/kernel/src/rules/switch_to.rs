@@ -13,13 +13,6 @@ use keel_trace::event::Why;
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// Charges for `__schedule()` up to the choice of the next task. If the CPU may go idle, only for what is certain.
-    #[inline(always)]
-    pub(crate) fn charge_schedule(&mut self, c: CpuId) {
-        let [busy_ps, idle_ps] = self.schedule_ps;
-        self.charge_ps(c, if self.cpus.this_cpu.is_idle() { idle_ps } else { busy_ps });
-    }
-
     /// Charges for the rest, now that the next task is known.
     #[inline(always)]
     pub(crate) fn charge_rest_of_schedule(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
@@ -152,12 +145,12 @@ impl Kernel {
         }
     }
 
-    /// `next` of runqueue `rq` leaves the queue that it is in, because it runs.
+    /// `next` of runqueue `rq` leaves the local queue that it is in, because it runs.
     #[inline(always)]
     fn leave_for_cpu(&mut self, queue: QueueId, next: TaskId, rq: CpuId) {
         debug_assert_eq!(Some(queue), self.queues.table.links.queue_of(next));
         let (dsq, links) = self.queues.table.queue_mut(queue);
-        dsq.take_out(links, next);
+        dsq.take_out_of_list(links, next);
         self.note_left(queue, (next, true), rq);
     }
 

@@ -17,7 +17,7 @@ impl Kernel {
         let cpu = &mut *self.cpus.this_cpu;
         let queue = cpu.global;
         let (dsq, _) = self.queues.table.queue_mut(queue);
-        if let Some(first) = dsq.first() {
+        if let Some(first) = dsq.first_of_list() {
             return self.consume_from_global(world, c, (queue, first));
         }
         cpu.spent_ps += self.lines.read_queue_ps(&mut dsq.line, &cpu.holder);

@@ -221,6 +221,18 @@ impl Dsq {
         if self.fifo.is_empty() { self.heap.remove_first(links) } else { self.fifo.remove_first(links, was) }
     }
 
+    /// Like `take_out` for a task that is mostly the first of a queue that is never ordered by vtime.
+    #[inline(always)]
+    pub(crate) fn take_out_of_list(&mut self, links: &mut Links, task: TaskId) {
+        debug_assert!(self.holds(links, task) && !self.is_priority());
+        self.len -= 1;
+        let was = links.leave(task);
+        match self.fifo.first() == Some(task) {
+            true => _ = self.fifo.remove_first(links, was),
+            false => self.fifo.remove(links, was),
+        }
+    }
+
     /// The first task.
     #[inline(always)]
     pub fn first(&self) -> Option<TaskId> {
