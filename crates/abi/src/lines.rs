@@ -260,6 +260,17 @@ impl Transfers {
 
     #[inline(never)]
     fn take_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        self.take_counted_here_ps(line, by, uses)
+    }
+
+    /// Like [`Transfers::write_counted_ps`], for lines that are mostly others'.
+    #[inline(always)]
+    pub fn write_others_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        if by.writes(line) { 0 } else { self.take_counted_here_ps(line, by, uses) }
+    }
+
+    #[inline(always)]
+    fn take_counted_here_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
         match self.taken_ps::<false>(line, by) {
             Some(price) => uses.count(price),
             None => self.take_rarely_counted_ps(line, by.cpu, uses),

@@ -206,7 +206,7 @@ impl KernelLines {
     ) -> u64 {
         let first_ps = self.read_and_write_task_ps(first, by);
         let behind = dsq.take_first(links, first);
-        first_ps + behind.map_or(0, |behind| self.write_task_ps(behind, by))
+        first_ps + behind.map_or(0, |behind| self.write_neighbour_ps(behind, by))
     }
 
     /// What the lines cost that linking `task` into a queue touches (`dispatch_enqueue()`): the task itself and its
@@ -227,7 +227,7 @@ impl KernelLines {
         }
         let mut way = dsq.way_down();
         for neighbour in way.by_ref().take(2) {
-            ps += self.write_task_ps(neighbour, by);
+            ps += self.write_neighbour_ps(neighbour, by);
         }
         ps + self.read_tasks_ps(way, by)
     }

@@ -163,6 +163,15 @@ impl KernelLines {
         }
     }
 
+    /// Writes a task's neighbour in a queue: mostly another CPU has touched that last.
+    #[inline(always)]
+    pub(crate) fn write_neighbour_ps(&mut self, task: TaskId, by: &Holder) -> u64 {
+        match self.tasks.get_mut(task.index()) {
+            Some(line) => self.transfers.write_others_counted_ps(line, by, &mut self.uses.tasks),
+            None => self.rare_task_ps(task, by, true),
+        }
+    }
+
     /// Writes a task again that `by` has written in the same step: it still has the line, unless a crowd of tasks has
     /// taken its place.
     #[inline]
