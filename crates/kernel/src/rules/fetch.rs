@@ -68,9 +68,6 @@ impl Task {
     fn fetch(&self) {
         fetch(&self.ea);
         fetch(&self.doing);
-        fetch(&self.cpus);
-        fetch(&self.pid);
-        fetch(&self.own);
-        fetch(&self.sleeps_until);
+        fetch(&self.class);
     }
 }

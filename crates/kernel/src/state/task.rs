@@ -10,6 +10,7 @@ use keel_abi::bpf::Ea;
 use keel_abi::task::{ObjectId, Policy};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId};
 use keel_trace::{Chooser, Timer};
+use std::mem::offset_of;
 
 /// A task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +105,7 @@ pub(crate) struct Direct {
 }
 
 /// A task. The fields are in their order in memory: with thousands of tasks nearly every access to one is a cache miss,
-/// so the fields that each wakeup, switch and step touches fill the first two lines.
+/// so the fields that each wakeup, switch and step touches fill the first three lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Task {
@@ -143,59 +144,65 @@ pub(crate) struct Task {
     pub(crate) rng: Rng,
     /// The queue it is in.
     pub(crate) queue: Option<QueueId>,
-    /// Where its program begins in [`Steps`](crate::state::steps::Steps).
-    pub(crate) program: u32,
-    /// The place of the next step of its program in that list.
+    /// The number of CPUs that it may use.
+    pub(crate) nr_allowed: u32,
+    /// The place of the next step of its program in [`Steps`](crate::state::steps::Steps).
     pub(crate) next_step: u32,
     /// Distinguishes a sleep's timer from an earlier one.
     pub(crate) sleeps: u32,
     /// Units of throughput done since last reported.
     pub(crate) counted: u32,
-    /// The number of CPUs that it may use.
-    pub(crate) nr_allowed: u32,
 
-    pub(crate) cpus: CpuSet,
     /// It may use every CPU: these are all.
     pub(crate) goes_anywhere: bool,
     pub(crate) class: SchedClass,
     /// `SCX_TASK_IMMED`: it is in a local queue as an immediate task, which runs at once or is reenqueued.
     pub(crate) immed: bool,
-    /// Open `migrate_disable()` spells.
-    pub(crate) migration_disabled: u16,
     /// It was switched out, or is about to be, in such a section: BPF sees its one CPU as its mask.
     pub(crate) is_pinned: bool,
+    /// Open `migrate_disable()` spells.
+    pub(crate) migration_disabled: u16,
     pub(crate) policy: Policy,
     /// The real-time priority of the most urgent waiter of the task's mutexes with priority inheritance; else 0.
     pub(crate) boost: u8,
-    /// Ticks that are left of its time slice under SCHED_RR.
-    pub(crate) turn_ticks: u32,
-    pub(crate) direct: Option<Direct>,
-    pub(crate) member: Member,
-    pub(crate) nice: i8,
     /// It is in the middle of a wakeup, a move or a change from outside: others wait (`p->pi_lock`).
     pub(crate) busy: bool,
     /// Its wakeup is left to a CPU that has yet to do it (`TASK_WAKING`).
     pub(crate) waking: bool,
+    pub(crate) nice: i8,
+    /// Ticks that are left of its time slice under SCHED_RR.
+    pub(crate) turn_ticks: u32,
+    pub(crate) direct: Option<Direct>,
+    /// When the timer of the sleep that it is about to begin fires.
+    pub(crate) sleeps_until: Option<(Instant, Timer)>,
+    /// Its own CPU time since that was last reported.
+    pub(crate) own: Own,
+
+    pub(crate) cpus: CpuSet,
+    pub(crate) member: Member,
     pub(crate) weight: u32,
     pub(crate) pid: Pid,
     /// The workload's task that it is an instance of; `None` for the kernel's first task.
     pub(crate) spec: Option<u32>,
+    /// Where its program begins in [`Steps`](crate::state::steps::Steps).
+    pub(crate) program: u32,
+    /// Pages that the current step has written.
+    pub(crate) written: u32,
     /// Passes so far, by loop slot.
     pub(crate) loops: Vec<u32>,
     /// Last expiry of each timer; grown on use.
     pub(crate) timers: Vec<(ObjectId, Instant)>,
-    /// Pages that the current step has written.
-    pub(crate) written: u32,
-    /// Its own CPU time since that was last reported.
-    pub(crate) own: Own,
-    /// When the timer of the sleep that it is about to begin fires.
-    pub(crate) sleeps_until: Option<(Instant, Timer)>,
     /// Its position on its tape, in bytes.
     pub(crate) tape_at: usize,
 }
 
+/// What each step touches of a task's own time is its work.
+const _: () =
+    assert!(offset_of!(Task, own.user) + size_of::<Span>() == 3 * 64, "the first three lines end there");
+
 /// A task's own CPU time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub(crate) struct Own {
     /// Work, at nominal speed.
     pub(crate) user: Span,
