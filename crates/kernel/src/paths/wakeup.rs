@@ -279,10 +279,7 @@ impl<E: Engine> Sim<E> {
         let (t, cpu) = (&mut self.k.tasks[task], &mut self.k.cpus[target]);
         t.state = State::Runnable;
         t.busy = false;
-        let told_later = match STRAIGHT {
-            true => t.placed_by_scheduler().filter(|_| self.k.out.is_brief()),
-            false => t.placed.take(),
-        };
+        let placed = if STRAIGHT { t.placed_by_scheduler() } else { t.placed.take() };
         let moved = std::mem::replace(&mut t.cpu, target) != target;
         debug_assert!(!moved || t.migration_disabled == 0, "a spell without migration");
         t.wake_cpu = target;
@@ -296,13 +293,14 @@ impl<E: Engine> Sim<E> {
         debug_assert!(
             !STRAIGHT || t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0
         );
-        let placed = may_choose && flags != queued_wakeup::FLAGS;
+        let is_placed = may_choose && flags != queued_wakeup::FLAGS;
         let ea = t.ea;
         let waits = is_ext && joins_runqueue(t, cpu, now);
         let asks = is_ext && is_straight && self.k.scx.asks_for(t, cpu, may_choose);
         if asks {
             begins_queueing(t, cpu, target);
         }
+        let told_later = if !STRAIGHT || self.k.out.is_brief() { placed } else { None };
         if is_fork {
             self.k.tell_fork(c, task, target, (told_later, waker));
         } else {
@@ -318,7 +316,7 @@ impl<E: Engine> Sim<E> {
             return self.activate_above(task, target, is_fork);
         }
         let mut enq_flags = if is_fork { 0 } else { enq::WAKEUP };
-        if !is_fork && placed {
+        if !is_fork && is_placed {
             enq_flags |= enq::CPU_SELECTED;
             if shown.selected_cpu() != target.0 as i32 {
                 self.k.scx.events.count(ScxEvent::SelectCpuFallback);
