@@ -25,6 +25,7 @@ pub use unfair::{LEAST_SHARE, WINDOW};
 
 use crate::finding::{Kind, shared};
 use crate::longest::{Found, OfKind};
+use crate::matching;
 use crate::origin::Act;
 use crate::place::Queue;
 use bouncing::Bouncing;
@@ -73,6 +74,8 @@ pub(crate) struct Awake {
     pub(crate) waits: bool,
     /// The CPU in whose queue it is.
     pub(crate) rq: CpuId,
+    /// Its class, as far as nobody is known to have woken it.
+    pub(crate) class: matching::Class,
 }
 
 /// Whether a CPU could have run another task before a switch, and whether it can afterwards.
@@ -160,9 +163,17 @@ impl Conduct {
         }
     }
 
-    /// `slots` is what [`Conduct::slots`] found for it. Returns a task that slept and was woken, or is new.
+    /// `slots` is what [`Conduct::slots`] found for it; `wakee` is a task that is woken or created and whose figures
+    /// are yet to know that, which they do afterwards if they are here. Returns a task that slept and was woken, or is new.
     #[inline(always)]
-    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) -> Option<Awake> {
+    pub(crate) fn event(
+        &mut self,
+        at: Instant,
+        cpu: CpuId,
+        what: What,
+        slots: Slots,
+        wakee: &mut Option<TaskId>,
+    ) -> Option<Awake> {
         match what {
             What::Switch { prev, next, .. } if prev == next => {}
             What::Switch { why, next, .. } => {
@@ -170,14 +181,14 @@ impl Conduct {
                 self.switches(at, cpu, slots, why);
             }
             What::Wakeup { target, waker, .. } => {
-                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, None);
+                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, None, wakee);
             }
             What::Woken { target, waker, prev, by, inserted, .. } => {
                 let placed = Some((by, prev, inserted));
-                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, placed);
+                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, placed, wakee);
             }
             What::Fork { target, parent, .. } => {
-                return self.wakes(at, cpu, (Act::Forked, parent), slots, target, None);
+                return self.wakes(at, cpu, (Act::Forked, parent), slots, target, None, wakee);
             }
             What::Pulled { from, to, .. } => self.pulled(at, cpu, slots.near_task(), from, to),
             What::LockWait { lock, waited } => self.locks.contended(at, cpu, lock, waited),
@@ -325,9 +336,11 @@ impl Conduct {
         slots: Slots,
         to: CpuId,
         placed: Option<(Chooser, CpuId, bool)>,
+        wakee: &mut Option<TaskId>,
     ) -> Option<Awake> {
         let slot = slots.near_task();
         let (task, mut machine) = self.scene.find(slot)?;
+        task.figures.wakes_if(at, wakee);
         if task.state != State::Asleep {
             if placed.is_some() {
                 self.dispatched(at, by, slot, to);
@@ -345,7 +358,7 @@ impl Conduct {
         }
         task.woken = Some(Woken { by: task.origin.here.act().map(|act| (act, waker)), to });
         machine.begins(task, at, slot, to);
-        let woken = Awake { slot, waits: task.state == State::Waiting, rq: to };
+        let woken = Awake { slot, waits: task.state == State::Waiting, rq: to, class: task.waste.wakes() };
         if special {
             self.woken_specially(at, slot);
         }
@@ -514,7 +527,7 @@ impl Conduct {
         self.unfair.end(&mut self.scene, slot);
         let task = self.scene.tasks.at(slot);
         let id = task.id;
-        self.scene.tasks.end(id);
+        self.scene.end(id);
     }
 
     /// What a task is; `name` is as it is kept.
@@ -544,7 +557,7 @@ impl Sink for Conduct {
             let (part, later) = rest.split_at(self.until_due(rest));
             for &Event { at, cpu, what } in part {
                 let slots = self.slots(what);
-                self.event(at, cpu, what, slots);
+                self.event(at, cpu, what, slots, &mut None);
             }
             part.last().into_iter().for_each(|last| self.passed(last.at));
             rest = later;

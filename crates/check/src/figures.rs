@@ -7,12 +7,14 @@
 
 mod by_cpu;
 mod names;
+mod rows;
 mod task;
 
 pub use names::{NAMES_KEPT, NameFigures};
+pub(crate) use rows::Rows;
+pub(crate) use task::Row;
 pub use task::TaskFigures;
 
-use crate::conduct::Slots;
 use crate::cpus::{Cpus, Integral};
 use crate::histogram::Spread;
 use crate::table::Tasks;
@@ -20,7 +22,7 @@ use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What, Why};
 use names::{NameId, Names};
 use std::sync::Arc;
-use task::{Row, State};
+use task::State;
 
 /// How many ended tasks keep a row of their own; the rest are summed in [`Summary::others`].
 pub const ENDED_KEPT: usize = 20_000;
@@ -135,7 +137,12 @@ impl Figures {
     }
 
     /// As [`Figures::summary`], without a copy of each task.
-    pub(crate) fn into_summary(self) -> Summary {
+    fn into_summary(self) -> Summary {
+        self.into_summary_with(Vec::new())
+    }
+
+    /// The figures, with these rows of tasks, which were kept elsewhere.
+    pub(crate) fn into_summary_with(self, rows: Vec<Row>) -> Summary {
         let Self { start, now, cpus, online, tasks, ended, others, names, mut sums, .. } = self;
         sums.duration = now.since(start);
         sums.cpus = cpus.len();
@@ -144,7 +151,7 @@ impl Figures {
         sums.names = names.figures();
         sums.others = others;
         sums.tasks = ended;
-        sums.tasks.extend(tasks.into_rows().map(|row| row.until(now)));
+        sums.tasks.extend(tasks.into_rows().chain(rows).map(|row| row.until(now)));
         sums.tasks.sort_unstable_by_key(|t| t.task);
         let mut busy = Span::ZERO;
         for task in sums.tasks.iter().chain([&sums.others.0]) {
@@ -165,90 +172,130 @@ impl Figures {
         sums
     }
 
-    #[inline(always)]
     fn switch(
         &mut self,
+        rows: &mut impl Rows,
         at: Instant,
         cpu: CpuId,
-        (reported, why, next): (TaskId, Why, TaskId),
-        slots: Slots,
+        (prev, why, next): (TaskId, Why, TaskId),
     ) {
+        let Some(ran) = self.turns(rows, at, cpu, (prev, why, next)) else { return };
+        self.leaves(rows, at, (prev, why), (cpu, ran));
+        self.comes_apart(rows, at, cpu, next);
+    }
+
+    /// A CPU switches. Returns how long the previous task ran; [`Figures::leaves`] and [`Figures::comes`] are to follow.
+    /// If the recording has a gap there, or it is no switch, that has been done already, and the answer is `None`.
+    #[inline(always)]
+    pub(crate) fn turns(
+        &mut self,
+        rows: &mut impl Rows,
+        at: Instant,
+        cpu: CpuId,
+        (prev, why, next): (TaskId, Why, TaskId),
+    ) -> Option<Span> {
         let on = self.cpus.get(cpu);
-        let (prev, ran) = (on.task, at.after(on.since));
+        if on.task != prev || prev == next {
+            self.turns_oddly(rows, at, cpu, prev, why, next);
+            return None;
+        }
+        let ran = at.after(on.since);
+        (on.task, on.since) = (next, at);
+        self.sums.switches += 1;
+        Some(ran)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turns_oddly(
+        &mut self,
+        rows: &mut impl Rows,
+        at: Instant,
+        cpu: CpuId,
+        reported: TaskId,
+        why: Why,
+        next: TaskId,
+    ) {
+        let prev = self.cpus.get(cpu).task;
         if prev == next {
             return;
         }
-        (on.task, on.since) = (next, at);
-        if prev != reported {
-            self.lost(at, reported, why);
-        }
-        self.sums.switches += 1;
-        if let Some(row) = self.tasks.get_near(slots.near_task(), prev) {
-            row.ran(cpu, ran, self.cpus.len());
-            row.switches += 1;
-            if why.is_sleep() {
-                row.state = State::Asleep;
-            } else {
-                self.leaves_otherwise(at, prev, why);
-            }
-        }
-        if let Some(row) = self.tasks.get_near(slots.near_next(), next) {
-            if let Some((waited, woken)) = row.state.waited(at) {
-                row.wait.accumulate(waited);
-                if woken {
-                    self.names.waited(row.name_id, waited);
-                }
-            }
-            (row.state, row.throttled) = (State::Running, false);
-            row.runs(at, cpu);
-        }
-    }
-
-    /// The recording has lost how `task` came to the CPU that it now leaves.
-    #[cold]
-    fn lost(&mut self, at: Instant, task: TaskId, why: Why) {
-        if let Some(row) = self.tasks.get(task) {
+        // The recording has lost how the task came to the CPU that it now leaves.
+        if let Some(row) = rows.get(reported) {
             row.turns(at, State::after(why, at));
         }
+        self.switch(rows, at, cpu, (prev, why, next));
     }
 
-    fn throttled(&mut self, at: Instant, task: TaskId, on: bool) {
-        if let Some(row) = self.tasks.get(task) {
-            row.throttled = on;
-            row.state = row.state.throttled(at, on);
+    /// A task left `cpu`, where it ran for so long.
+    #[inline(never)]
+    pub(crate) fn leaves(
+        &mut self,
+        rows: &mut impl Rows,
+        at: Instant,
+        (task, why): (TaskId, Why),
+        (cpu, ran): (CpuId, Span),
+    ) {
+        let Some(row) = rows.get(task) else { return };
+        self.sleeps(row, cpu, ran);
+        if !why.is_sleep() {
+            self.leaves_otherwise(rows, at, task, why);
         }
     }
 
+    /// The task of this row left `cpu`, where it ran for so long, to sleep.
     #[inline(always)]
-    fn runnable(&mut self, at: Instant, task: TaskId, slots: Slots) {
-        if let Some(row) = self.tasks.get_near(slots.near_task(), task)
-            && row.state == State::Asleep
-        {
-            row.turns(at, State::Waiting { since: at, woken: true });
+    pub(crate) fn sleeps(&mut self, row: &mut Row, cpu: CpuId, ran: Span) {
+        row.ran(cpu, ran, self.cpus.len());
+        row.switches += 1;
+        row.state = State::Asleep;
+    }
+
+    /// The task of this row starts running on `cpu`.
+    #[inline(always)]
+    pub(crate) fn comes(&mut self, row: &mut Row, at: Instant, cpu: CpuId) {
+        if let Some((waited, woken)) = row.state.waited(at) {
+            row.wait.accumulate(waited);
+            if woken {
+                self.names.waited(row.name_id, waited);
+            }
+        }
+        (row.state, row.throttled) = (State::Running, false);
+        row.runs(at, cpu);
+        // It is added to when the task leaves the CPU.
+        row.fetch_time(cpu);
+    }
+
+    /// Like `comes`, wherever the row of `task` is.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn comes_apart(&mut self, rows: &mut impl Rows, at: Instant, cpu: CpuId, task: TaskId) {
+        if let Some(row) = rows.get(task) {
+            self.comes(row, at, cpu);
         }
     }
 
     /// A task that is still running ends with the switch that follows.
-    fn exit(&mut self, at: Instant, task: TaskId) {
-        let Some(row) = self.tasks.get(task) else { return };
+    fn exit(&mut self, rows: &mut impl Rows, at: Instant, task: TaskId) {
+        let Some(row) = rows.get(task) else { return };
         if row.state != State::Running {
-            self.end(at, task);
+            self.end(rows, at, task);
         }
     }
 
     /// A running task leaves its CPU, but not to sleep.
     #[inline(never)]
-    fn leaves_otherwise(&mut self, at: Instant, task: TaskId, why: Why) {
-        let Some(row) = self.tasks.get(task) else { return };
+    fn leaves_otherwise(&mut self, rows: &mut impl Rows, at: Instant, task: TaskId, why: Why) {
+        let Some(row) = rows.get(task) else { return };
         row.preemptions += u64::from(why == Why::Preempted);
         row.turns(at, State::after(why, at));
         if why == Why::Exited {
-            self.end(at, task);
+            self.end(rows, at, task);
         }
     }
 
-    fn end(&mut self, at: Instant, task: TaskId) {
-        let Some(row) = self.tasks.end(task) else { return };
+    fn end(&mut self, rows: &mut impl Rows, at: Instant, task: TaskId) {
+        let Some(row) = rows.end(task) else { return };
         let sums = row.until(at);
         if self.ended.len() < ENDED_KEPT {
             self.ended.push(sums);
@@ -266,44 +313,27 @@ impl Figures {
         }
     }
 
-    /// Requests the row in `slot`.
-    #[inline(always)]
-    pub(crate) fn fetch(&self, slot: u32) {
-        if let Some(row) = self.tasks.in_slot(slot) {
-            row.fetch();
-        }
-    }
-
-    /// Requests a task's time on `cpu`.
-    #[inline(always)]
-    pub(crate) fn fetch_time(&self, task: TaskId, cpu: CpuId) {
-        if let Some(row) = self.tasks.peek(task) {
-            row.fetch_time(cpu);
-        }
-    }
-
     /// The stream has come to `at`.
     pub(crate) fn passed(&mut self, at: Instant) {
         self.now = at;
     }
 
-    /// `slots` says where another table has the rows of these tasks.
+    /// An event other than a switch. Returns a task that becomes runnable, for which [`Row::wakes`] is to be called.
     #[inline(always)]
-    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) {
+    pub(crate) fn event(&mut self, rows: &mut impl Rows, at: Instant, what: What) -> Option<TaskId> {
         match what {
-            What::Switch { prev, why, next } => self.switch(at, cpu, (prev, why, next), slots),
             What::Wakeup { task, .. } | What::Woken { task, .. } => {
                 self.sums.wakeups += 1;
-                self.runnable(at, task, slots);
+                return Some(task);
             }
             What::Fork { child, .. } => {
                 self.sums.forks += 1;
-                self.runnable(at, child, slots);
+                return Some(child);
             }
-            What::Exit { task } => self.exit(at, task),
+            What::Exit { task } => self.exit(rows, at, task),
             What::Count { task, units } => {
                 self.sums.units += u64::from(units);
-                if let Some(row) = self.tasks.get(task) {
+                if let Some(row) = rows.get(task) {
                     row.units += u64::from(units);
                 }
             }
@@ -313,9 +343,10 @@ impl Figures {
             }
             What::LockWait { waited, .. } | What::LockWaits { waited } => self.sums.costs.lock_wait += waited,
             What::Online { target, up } => self.online(at, target, up),
-            What::Throttled { task, on, .. } => self.throttled(at, task, on),
+            What::Throttled { task, on, .. } => throttled(rows, at, task, on),
             _ => {}
         }
+        None
     }
 
     fn started(&mut self, at: Instant, cpus: u32, unit: &str) {
@@ -326,9 +357,9 @@ impl Figures {
     }
 
     /// What a task is; `name` is as it is kept.
-    pub(crate) fn about(&mut self, at: Instant, info: &TaskInfo, name: &Arc<str>) {
+    pub(crate) fn about(&mut self, rows: &mut impl Rows, at: Instant, info: &TaskInfo, name: &Arc<str>) {
         self.now = at;
-        if let Some(row) = self.tasks.get(info.task) {
+        if let Some(row) = rows.get(info.task) {
             row.task = info.task;
             row.pid = info.pid;
             if row.name_id == NameId::OTHERS || row.name != *name {
@@ -339,15 +370,28 @@ impl Figures {
     }
 }
 
+fn throttled(rows: &mut impl Rows, at: Instant, task: TaskId, on: bool) {
+    if let Some(row) = rows.get(task) {
+        row.throttled = on;
+        row.state = row.state.throttled(at, on);
+    }
+}
+
 impl Sink for Figures {
     fn wants(&self) -> Class {
         self.wants
     }
 
     fn events(&mut self, events: &[Event]) {
+        let mut rows = std::mem::take(&mut self.tasks);
         for &Event { at, cpu, what } in events {
-            self.event(at, cpu, what, Slots::NONE);
+            if let What::Switch { prev, why, next } = what {
+                self.switch(&mut rows, at, cpu, (prev, why, next));
+            } else if let Some(row) = self.event(&mut rows, at, what).and_then(|task| rows.get(task)) {
+                row.wakes(at);
+            }
         }
+        self.tasks = rows;
         if let Some(last) = events.last() {
             self.passed(last.at);
         }
@@ -357,7 +401,11 @@ impl Sink for Figures {
         self.now = at;
         match meta {
             Meta::Start { topology, unit, .. } => self.started(at, topology.cpus(), unit),
-            Meta::Task(info) => self.about(at, info, &crate::finding::shared(&info.name)),
+            Meta::Task(info) => {
+                let mut rows = std::mem::take(&mut self.tasks);
+                self.about(&mut rows, at, info, &crate::finding::shared(&info.name));
+                self.tasks = rows;
+            }
             Meta::Clock { .. }
             | Meta::Chance { .. }
             | Meta::Queue { .. }

@@ -8,6 +8,7 @@ use crate::finding::{Finding, Kind, shared};
 use crate::longest::Sums;
 use crate::looked_at::{DecisionLog, LookedAt};
 use crate::waste::{Verdict, Waste, follow};
+use ahead::{AHEAD, AT_ONCE};
 use keel_abi::{Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What};
 
@@ -89,13 +90,14 @@ impl Judge {
         let wasted = Sums { count: waste.episodes, total: waste.wasted, longest };
         let mut sums = vec![(Kind::WastedCore, wasted)];
         let mut of_programs = 0;
+        let rows = self.conduct.scene().take_figures();
         for of_kind in self.conduct.into_findings() {
             findings.extend(of_kind.findings);
             found.push((of_kind.kind, of_kind.count));
             of_programs += of_kind.of_programs;
             sums.push((of_kind.kind, of_kind.sums));
         }
-        let summary = self.figures.into_summary();
+        let summary = self.figures.into_summary_with(rows);
         let unknown = self.unknown;
         let looked_at = findings.iter().map(|found| self.decisions.around(found)).collect();
         Judgement { summary, waste, findings, looked_at, found, of_programs, sums, unknown, unsure }
@@ -162,16 +164,16 @@ impl Judge {
 
     #[inline(always)]
     fn judge(&mut self, events: &[Event]) {
-        if !self.conduct.has_many_tasks() {
-            for event in events {
+        let mut to_fetch = if self.conduct.has_many_tasks() { events } else { &[] };
+        let at_once = if to_fetch.is_empty() { events.len() } else { AT_ONCE };
+        to_fetch = self.fetch_rows(to_fetch, AHEAD);
+        let mut coming = events;
+        while !coming.is_empty() {
+            to_fetch = self.fetch_rows(to_fetch, AT_ONCE);
+            let (now, later) = coming.split_at(coming.len().min(at_once));
+            for event in now {
                 self.event(event);
             }
-            return;
-        }
-        let mut coming = events;
-        while let [event, later @ ..] = coming {
-            self.fetch_ahead(coming);
-            self.event(event);
             coming = later;
         }
     }
@@ -180,14 +182,15 @@ impl Judge {
     fn pass(&mut self, event: &Event) {
         let Event { at, cpu, what } = *event;
         let slots = self.conduct.slots(what);
-        self.figures.event(at, cpu, what, slots);
-        follow(&mut self.waste, &mut self.conduct, at, cpu, what, slots);
+        follow(&mut self.waste, &mut self.conduct, Some(&mut self.figures), at, cpu, what, slots);
     }
 
     /// What a task is: all checks share its name.
     fn about(&mut self, at: Instant, info: &TaskInfo) {
         let name = shared(&info.name);
-        self.figures.about(at, info, &name);
+        let scene = self.conduct.scene();
+        scene.meets(info.task);
+        self.figures.about(scene, at, info, &name);
         self.waste.about(self.conduct.scene(), at, info, &name);
         self.conduct.about(at, info, &name);
     }

@@ -29,23 +29,6 @@ impl<T> Default for Tasks<T> {
     }
 }
 
-/// A row that knows its task.
-pub(crate) trait OfTask {
-    /// The task; [`TaskId::IDLE`] in a blank row.
-    fn task(&self) -> TaskId;
-}
-
-impl<T: From<TaskId> + OfTask> Tasks<T> {
-    /// Like [`Tasks::get`], but fast if the row is in `slot`, as it is in another table that met the same tasks.
-    #[inline(always)]
-    pub(crate) fn get_near(&mut self, slot: u32, task: TaskId) -> Option<&mut T> {
-        if self.rows.get(slot as usize).is_some_and(|row| row.task() == task) {
-            return self.rows.get_mut(slot as usize);
-        }
-        self.get(task)
-    }
-}
-
 impl<T: From<TaskId>> Tasks<T> {
     /// The slot of `task`'s row, created if the task is new; `None` for an idle task and for one that has exited.
     #[inline(always)]
@@ -113,15 +96,30 @@ impl<T: From<TaskId>> Tasks<T> {
         self.rows.len() >= MANY_TASKS
     }
 
-    /// The row in `slot`, if it is one.
-    #[inline(always)]
-    pub(crate) fn in_slot(&self, slot: u32) -> Option<&T> {
-        self.rows.get(slot as usize)
-    }
-
     /// One more than the highest slot.
     pub(crate) fn slots(&self) -> u32 {
         self.rows.len() as u32
+    }
+
+    /// `task`'s row, if it has one.
+    #[inline]
+    pub(crate) fn get_known(&mut self, task: TaskId) -> Option<&mut T> {
+        let &slot = self.slots.get(task.index())?;
+        self.rows.get_mut(slot as usize)
+    }
+
+    /// Returns whether `task` has or had a row.
+    #[inline]
+    pub(crate) fn knows(&self, task: TaskId) -> bool {
+        self.slots.get(task.index()).is_some_and(|&slot| slot != UNSEEN)
+    }
+
+    /// `task`, which has no row, is never to have one.
+    pub(crate) fn forget(&mut self, task: TaskId) {
+        if task.index() >= self.slots.len() {
+            self.slots.resize(task.index() + 1, UNSEEN);
+        }
+        self.slots[task.index()] = GONE;
     }
 
     /// Ends `task`; returns its row, if it had one.

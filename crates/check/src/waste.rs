@@ -29,6 +29,7 @@ mod words;
 
 use crate::conduct::{Awake, Conduct, Limits, Scene, Slots};
 use crate::cpus::{Cpus, Integral};
+use crate::figures::Figures;
 use crate::finding::{Finding, shared};
 use crate::matching::Matching;
 use crate::origin::Act;
@@ -38,7 +39,8 @@ pub use groups::{Groups, How, MOST_NAMES, MOST_NOTED, MOST_TASKS, Waiters, Waker
 use groups::{Note, Tally};
 use keel_abi::{CpuId, DsqId, Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
-use task::{Part, Rows};
+use task::Part;
+pub(crate) use task::Row;
 use words::finding;
 
 /// An episode shorter than this, without pending parts, is a transient.
@@ -101,7 +103,6 @@ pub(crate) struct Waste<O = ()> {
     now: Instant,
     cpus: Cpus<Cpu>,
     online: Integral,
-    tasks: Rows,
     matching: Matching,
     longest: Longest,
     wasted: Span,
@@ -116,16 +117,25 @@ pub(crate) struct Waste<O = ()> {
 pub(crate) fn follow<O: Observer>(
     waste: &mut Waste<O>,
     conduct: &mut Conduct,
+    mut figures: Option<&mut Figures>,
     at: Instant,
     cpu: CpuId,
     what: What,
     slots: Slots,
 ) {
     if let What::Switch { prev, why, next } = what {
+        let switch = (prev, why, next);
+        let ran = match &mut figures {
+            Some(figures) => figures.turns(conduct.scene(), at, cpu, switch),
+            None => None,
+        };
         if prev != next {
             let turn = conduct.turns(at, cpu, slots, next);
             waste.switch(conduct.scene(), at, cpu, slots, why, turn);
-            conduct.switches(at, cpu, slots, why);
+            match (figures, ran) {
+                (Some(figures), Some(ran)) => conduct.switches_with(figures, at, cpu, slots, switch, ran),
+                _ => conduct.switches(at, cpu, slots, why),
+            }
         }
         return;
     }
@@ -137,8 +147,15 @@ pub(crate) fn follow<O: Observer>(
         waste.pending(conduct.scene(), at, to);
         return conduct.pulled(at, cpu, slots.near_task(), from, to);
     }
+    let mut wakee = match figures {
+        Some(figures) => figures.event(conduct.scene(), at, what),
+        None => None,
+    };
     waste.event(conduct.scene(), at, cpu, what, slots);
-    let woken = conduct.event(at, cpu, what, slots);
+    let woken = conduct.event(at, cpu, what, slots, &mut wakee);
+    if let Some(wakee) = wakee {
+        conduct.scene().wakes_apart(at, wakee);
+    }
     if let Some(woken) = woken {
         waste.woken(conduct.scene(), at, woken, what);
     }
@@ -209,7 +226,6 @@ impl<O: Observer> Waste<O> {
     /// Requests what is kept of the task in `slot`.
     #[inline(always)]
     pub(crate) fn fetch(&self, slot: u32) {
-        self.tasks.fetch(slot);
         self.matching.fetch(slot);
     }
 
@@ -220,7 +236,6 @@ impl<O: Observer> Waste<O> {
             now: Instant::ZERO,
             cpus: Cpus::default(),
             online: Integral::default(),
-            tasks: Rows::default(),
             matching: Matching::default(),
             longest: Longest::new(keep),
             wasted: Span::ZERO,
@@ -342,7 +357,7 @@ impl<O: Observer> Sink for WastedCores<O> {
             let (part, later) = rest.split_at(self.conduct.until_due(rest));
             for &Event { at, cpu, what } in part {
                 let slots = self.conduct.slots(what);
-                follow(&mut self.waste, &mut self.conduct, at, cpu, what, slots);
+                follow(&mut self.waste, &mut self.conduct, None, at, cpu, what, slots);
             }
             if let Some(last) = part.last() {
                 self.waste.passed(last.at);

@@ -5,10 +5,12 @@ use super::lock_wait::Awaited;
 use super::stall::HOLD;
 use super::unfair::Share;
 use crate::cpus::{Cpus, Integral};
+use crate::figures;
 use crate::finding::called;
 use crate::origin::{Act, Decision, Origin};
 use crate::place::{Course, Here};
 use crate::table::{Tasks, is_slot};
+use crate::waste;
 use keel_abi::fetch::fetch;
 use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
@@ -43,55 +45,63 @@ pub(crate) struct Spot {
     pub(crate) beside: TaskId,
 }
 
-/// A task.
+/// A task. What each wakeup and switch uses comes first, so that it fills few of the host's cache lines.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Task {
-    pub(crate) id: TaskId,
-    pub(crate) pid: Pid,
-    /// Shared with other checks.
-    pub(crate) name: Arc<str>,
-    /// Which of [`Sets`] it may use.
-    pub(crate) set: u32,
-    /// How many CPUs these are; 0 for all.
-    pub(crate) may_use: u32,
-    /// As the kernel's `p->prio`: below 100 real-time, lower is more urgent. None where unknown.
-    pub(crate) prio: Option<i16>,
-    /// Its weight; 0 if unknown.
-    pub(crate) weight: u32,
-    /// Whether `prio` is known to be that of a real-time task.
-    urgent: bool,
-    /// Whether it is a real-time task or waits for a mutex, so that its wakeups and waits concern further checks.
-    special: bool,
-    /// [`Task::heft`], which is asked for at each switch.
-    pub(crate) heft: u32,
-    pub(crate) state: State,
-    /// The kernel keeps it off every CPU, runnable or not.
-    pub(crate) throttled: bool,
-    /// Since when it has been doing that.
-    pub(crate) since: Instant,
-    /// The CPU in whose queue it is.
-    pub(crate) rq: CpuId,
-    /// Set if it waits because it was woken or created; `None` if it lost its CPU.
-    pub(crate) woken: Option<Woken>,
-    /// How many waited on the machine when its wait began, itself among them.
-    pub(crate) crowd: u32,
-    /// What weighed on its CPUs when its wait began, and how many these were ([`Scene::load`]).
-    pub(crate) load: (u64, u32),
-    /// The task that was running on its CPU when it came to its place.
-    pub(crate) beside: TaskId,
+    /// How it came to its place.
+    pub(crate) origin: Origin,
     /// Where it waited before.
     pub(crate) course: Course<Spot>,
+    /// Since when it has been doing what it does.
+    pub(crate) since: Instant,
     /// Its time on CPUs until it left the last one.
     pub(crate) ran: Span,
     /// Its time in queues until it left the last one.
     pub(crate) waited: Span,
-    /// How it came to its place.
-    pub(crate) origin: Origin,
     pub(crate) bounce: Bounce,
     pub(crate) share: Share,
+    /// What weighed on its CPUs when its wait began, and how many these were ([`Scene::load`]).
+    pub(crate) load: (u64, u32),
     /// The mutex that it waits for. Few tasks do.
     awaited: Option<Box<Awaited>>,
+    /// Set if it waits because it was woken or created; `None` if it lost its CPU.
+    pub(crate) woken: Option<Woken>,
+    /// The CPU in whose queue it is.
+    pub(crate) rq: CpuId,
+    /// The task that was running on its CPU when it came to its place.
+    pub(crate) beside: TaskId,
+    /// How many waited on the machine when its wait began, itself among them.
+    pub(crate) crowd: u32,
+    /// [`Task::heft`], which is asked for at each switch.
+    pub(crate) heft: u32,
+    /// Which of [`Sets`] it may use.
+    pub(crate) set: u32,
+    /// How many CPUs these are; 0 for all.
+    pub(crate) may_use: u32,
+    pub(crate) state: State,
+    /// The kernel keeps it off every CPU, runnable or not.
+    pub(crate) throttled: bool,
+    /// Whether it is a real-time task or waits for a mutex, so that its wakeups and waits concern further checks.
+    special: bool,
+    /// Whether `prio` is known to be that of a real-time task.
+    urgent: bool,
+    pub(crate) id: TaskId,
+    /// What the check for wasted cores knows about it.
+    pub(crate) waste: waste::Row,
+    /// Its figures.
+    pub(crate) figures: figures::Row,
+    /// Shared with other checks.
+    pub(crate) name: Arc<str>,
+    pub(crate) pid: Pid,
+    /// As the kernel's `p->prio`: below 100 real-time, lower is more urgent. None where unknown.
+    pub(crate) prio: Option<i16>,
+    /// Its weight; 0 if unknown.
+    pub(crate) weight: u32,
 }
+
+// A row is found by a shift of its slot.
+const _: () = assert!(size_of::<Task>() == 512);
 
 impl From<TaskId> for Task {
     fn from(id: TaskId) -> Self {
@@ -120,23 +130,23 @@ impl From<TaskId> for Task {
             origin: Origin::new(id),
             bounce: Bounce::default(),
             share: Share::default(),
+            waste: waste::Row::default(),
+            figures: figures::Row::from(TaskId::IDLE),
             awaited: None,
         }
     }
 }
 
 impl Task {
-    /// Requests all of its lines from the host's memory.
+    /// Requests its lines from the host's memory, but for the last, which are rarely used.
     #[inline(always)]
     pub(super) fn fetch(&self) {
         fetch(&self.origin);
-        fetch(&self.share);
         fetch(&self.course);
-        fetch(&self.name);
-        fetch(&self.ran);
         fetch(&self.bounce);
-        fetch(&self.prio);
-        fetch(&self.beside);
+        fetch(&self.share);
+        fetch(&self.woken);
+        self.figures.fetch();
     }
 
     /// Its name in a sentence.
@@ -442,6 +452,8 @@ pub(crate) struct Scene {
     /// It is also counted on each CPU: some task may not use all of them.
     pub(crate) by_cpu: bool,
     pub(crate) tasks: Tasks<Task>,
+    /// The figures of tasks that have no row here, but do not count as ended there.
+    pub(crate) apart: Tasks<figures::Row>,
     pub(crate) sets: Sets,
     machine: CpuSet,
 }
@@ -477,6 +489,11 @@ impl Scene {
         if task.name != *name {
             task.name = name.clone();
         }
+    }
+
+    /// A task appears.
+    pub(crate) fn meets(&mut self, task: TaskId) {
+        self.tasks.any_slot(task);
     }
 
     /// How many CPUs a task with `may_use` can be on.

@@ -3,6 +3,7 @@
 
 use super::scene::{RUNS, Slots, State};
 use super::{Conduct, Turn};
+use crate::figures::{self, Figures};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::Why;
 
@@ -24,17 +25,60 @@ impl Conduct {
     }
 
     /// The tasks of a switch come and leave.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn switches(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why) {
-        self.comes(at, cpu, slots.near_next());
-        self.leaves(at, cpu, slots.near_task(), why);
+        self.comes(at, cpu, slots.near_next(), |_| {});
+        self.leaves(at, cpu, slots.near_task(), why, |_| {});
         self.realtime.switched(&mut self.scene, at, cpu);
     }
 
-    /// The task in `slot`, if it is one, starts running.
+    /// Like `switches`, with the figures of the same tasks. The previous one has run for so long.
     #[inline(always)]
-    fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
+    pub(crate) fn switches_with(
+        &mut self,
+        figures: &mut Figures,
+        at: Instant,
+        cpu: CpuId,
+        slots: Slots,
+        (prev, why, next): (TaskId, Why, TaskId),
+        ran: Span,
+    ) {
+        let mut is_done = next.is_idle();
+        self.comes(at, cpu, slots.near_next(), |row| {
+            if row.is_of(next) {
+                figures.comes(row, at, cpu);
+                is_done = true;
+            }
+        });
+        if !is_done {
+            figures.comes_apart(&mut self.scene, at, cpu, next);
+        }
+        if why.is_sleep() {
+            let mut is_done = prev.is_idle();
+            self.leaves(at, cpu, slots.near_task(), why, |row| {
+                if row.is_of(prev) {
+                    figures.sleeps(row, cpu, ran);
+                    is_done = true;
+                }
+            });
+            if !is_done {
+                figures.leaves(&mut self.scene, at, (prev, why), (cpu, ran));
+            }
+        } else {
+            // Before this task may be gone.
+            figures.leaves(&mut self.scene, at, (prev, why), (cpu, ran));
+            if let Some(slot) = slots.task() {
+                self.leaves_otherwise(at, cpu, slot, why);
+            }
+        }
+        self.realtime.switched(&mut self.scene, at, cpu);
+    }
+
+    /// The task in `slot`, if it is one, starts running. Its figures are passed on first.
+    #[inline(always)]
+    fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32, figures: impl FnOnce(&mut figures::Row)) {
         let Some((task, mut machine)) = self.scene.find(slot) else { return };
+        figures(&mut task.figures);
         if task.state != State::Waiting || task.is_special() {
             return self.comes_otherwise(at, cpu, slot);
         }
@@ -90,10 +134,18 @@ impl Conduct {
         }
     }
 
-    /// The task in `slot`, if it is one, leaves its CPU.
+    /// The task in `slot`, if it is one, leaves its CPU. Its figures are passed on first.
     #[inline(always)]
-    fn leaves(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
+    fn leaves(
+        &mut self,
+        at: Instant,
+        cpu: CpuId,
+        slot: u32,
+        why: Why,
+        figures: impl FnOnce(&mut figures::Row),
+    ) {
         let Some((task, mut machine)) = self.scene.find(slot) else { return };
+        figures(&mut task.figures);
         if !why.is_sleep() || task.state != State::Running || task.awaited().is_some() {
             return self.leaves_otherwise(at, cpu, slot, why);
         }

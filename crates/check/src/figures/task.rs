@@ -2,7 +2,6 @@
 
 use super::by_cpu::{ByCpu, add_to};
 use super::names::NameId;
-use crate::table::OfTask;
 use keel_abi::fetch::fetch;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_trace::Why;
@@ -110,28 +109,30 @@ impl State {
     }
 }
 
-/// A living task.
+/// A living task. What each wakeup and switch uses comes first.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
-    by_cpu: ByCpu,
+#[repr(C)]
+pub(crate) struct Row {
     pub(super) state: State,
-    /// The kernel keeps it off every CPU.
-    pub(super) throttled: bool,
-    /// [`NOWHERE`] if it has not run.
-    last_cpu: CpuId,
-    /// Shared with other checks.
-    pub(super) name: Arc<str>,
-    /// Its number.
-    pub(super) name_id: NameId,
-    /// The rest is as in [`TaskFigures`].
-    pub(super) task: TaskId,
-    pub(super) pid: Pid,
-    first_run: Instant,
+    /// As in [`TaskFigures`], as what has no comment.
     pub(super) wait: Span,
     pub(super) switches: u64,
     migrations: u64,
+    /// As in [`TaskFigures`], but without a task in a blank row.
+    pub(super) task: TaskId,
+    /// [`NOWHERE`] if it has not run.
+    last_cpu: CpuId,
+    /// The kernel keeps it off every CPU.
+    pub(super) throttled: bool,
+    /// The number of its name.
+    pub(super) name_id: NameId,
+    pub(super) pid: Pid,
+    by_cpu: ByCpu,
     pub(super) preemptions: u64,
     pub(super) units: u64,
+    first_run: Instant,
+    /// Shared with other checks.
+    pub(super) name: Arc<str>,
 }
 
 /// No CPU.
@@ -158,20 +159,40 @@ impl From<TaskId> for Row {
     }
 }
 
-impl OfTask for Row {
-    #[inline]
-    fn task(&self) -> TaskId {
-        self.task
-    }
-}
-
 impl Row {
-    /// Requests its lines.
+    /// The row, unless it is blank; it is blank afterwards.
+    pub(crate) fn take(&mut self) -> Option<Self> {
+        (!self.task.is_idle()).then(|| std::mem::replace(self, Self::from(TaskId::IDLE)))
+    }
+
+    /// Returns whether it is the row of `task`.
     #[inline(always)]
-    pub(super) fn fetch(&self) {
+    pub(crate) fn is_of(&self, task: TaskId) -> bool {
+        self.task == task
+    }
+
+    /// It becomes runnable by a wakeup or fork.
+    #[inline(always)]
+    pub(crate) fn wakes(&mut self, at: Instant) {
+        if self.state == State::Asleep {
+            self.turns(at, State::Waiting { since: at, woken: true });
+        }
+    }
+
+    /// It becomes runnable if it is the row of `wakee`, which is none then.
+    #[inline(always)]
+    pub(crate) fn wakes_if(&mut self, at: Instant, wakee: &mut Option<TaskId>) {
+        if *wakee == Some(self.task) {
+            self.wakes(at);
+            *wakee = None;
+        }
+    }
+
+    /// Requests the lines of what is often used.
+    #[inline(always)]
+    pub(crate) fn fetch(&self) {
+        fetch(&self.state);
         fetch(&self.by_cpu);
-        fetch(&self.wait);
-        fetch(&self.throttled);
     }
 
     /// Requests its time on `cpu`.

@@ -1,46 +1,38 @@
 //! Requests the rows of tasks a few events before these are judged.
 //!
-//! Each check has a row for each task. With thousands of tasks, none of them is in the host's nearest caches, and the
-//! checks would wait for one line after the other.
+//! With thousands of tasks, none of their rows is in the host's nearest caches, and the checks would wait for one line
+//! after the other.
 
 use super::Judge;
 use keel_abi::TaskId;
 use keel_trace::{Event, What};
 
-/// So many events ahead, rows are requested.
-const ROWS: usize = 12;
-/// So many events ahead, what rows point to.
-const BEYOND_ROWS: usize = 6;
+/// Rows are requested for so many events at once.
+pub(super) const AT_ONCE: usize = 8;
+/// So many events before these are yet to be judged then.
+pub(super) const AHEAD: usize = 12;
 
 impl Judge {
-    /// `coming` are the next events.
-    #[inline(always)]
-    pub(super) fn fetch_ahead(&self, coming: &[Event]) {
-        if let Some(event) = coming.get(ROWS) {
-            self.fetch_rows(event.what);
-        }
-        if let Some(Event { cpu, what: What::Switch { prev, .. }, .. }) = coming.get(BEYOND_ROWS) {
-            self.figures.fetch_time(*prev, *cpu);
-        }
-    }
-
-    #[inline(always)]
-    fn fetch_rows(&self, what: What) {
-        match what {
-            What::Switch { prev, next, .. } => {
-                self.fetch_task(prev);
-                self.fetch_task(next);
+    /// Requests the rows for the first `most` of these events. Returns the others.
+    #[inline(never)]
+    pub(super) fn fetch_rows<'a>(&self, coming: &'a [Event], most: usize) -> &'a [Event] {
+        let (events, later) = coming.split_at(coming.len().min(most));
+        for event in events {
+            match event.what {
+                // The previous task has come to the CPU by an earlier switch.
+                What::Switch { next: task, .. } | What::Wakeup { task, .. } | What::Woken { task, .. } => {
+                    self.fetch_task(task);
+                }
+                // The others come soon after one of these.
+                _ => {}
             }
-            What::Wakeup { task, .. } | What::Woken { task, .. } => self.fetch_task(task),
-            // The others come soon after one of these.
-            _ => {}
         }
+        later
     }
 
     #[inline(always)]
     fn fetch_task(&self, task: TaskId) {
         let Some(slot) = self.conduct.fetch(task) else { return };
-        self.figures.fetch(slot);
         self.waste.fetch(slot);
     }
 }

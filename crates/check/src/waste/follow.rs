@@ -2,7 +2,7 @@
 
 use super::episode::{Left, Open, Past, longest};
 use super::groups::Tally;
-use super::task::{MOST_PARTS, Part, Rows, Who, note_parts, seen};
+use super::task::{MOST_PARTS, Part, Who, note_parts, seen};
 use super::{Cpu, Observer, SHORT, Waste};
 use crate::conduct::Scene;
 use crate::place::Here;
@@ -30,7 +30,7 @@ impl<O: Observer> Waste<O> {
         let row = self.cpus.get(cpu);
         match &row.open {
             None => row.begins(at),
-            Some(_) => leave((&mut self.tasks, scene), &self.tally, at, row),
+            Some(_) => leave(scene, &self.tally, at, row),
         }
         if let Some(open) = &mut row.open {
             open.meet(at, slot, row.parts.len());
@@ -46,13 +46,14 @@ impl<O: Observer> Waste<O> {
         // Often several decisions fall into one moment.
         if row.open.as_ref().is_some_and(|open| open.witness() == Some(slot) && !open.has_part_begun(at)) {
             if row.parts.len() == MOST_PARTS {
-                condense((&mut self.tasks, scene), &self.tally, row);
+                condense(scene, &self.tally, row);
             }
             row.part(at, &scene.tasks.at(slot).origin.here);
         }
     }
 
     /// `cpu` is no longer wasted.
+    #[inline(never)]
     pub(super) fn close(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
         let row = self.cpus.get(cpu);
         let Some(open) = &row.open else { return };
@@ -74,10 +75,10 @@ impl<O: Observer> Waste<O> {
         let Some(open) = &row.open else { return };
         let (start, length) = (open.start, at.since(open.start));
         let keeps = self.longest.takes(length, start);
-        if let Some(slot) = ends_part((&mut self.tasks, scene), &self.tally, at, row)
+        if let Some(slot) = ends_part(scene, &self.tally, at, row)
             && keeps
         {
-            remember((&mut self.tasks, scene), at, row, slot);
+            remember(scene, at, row, slot);
         }
         self.wasted += left;
         self.episodes += 1;
@@ -123,16 +124,16 @@ impl Cpu {
 }
 
 /// Names the current witness in its parts so far.
-fn name_parts((tasks, scene): (&mut Rows, &mut Scene), row: &mut Cpu) {
+fn name_parts(scene: &mut Scene, row: &mut Cpu) {
     let Some((slot, first)) = row.open.as_ref().and_then(Open::first_part) else { return };
-    let (about, task) = (tasks.at(slot), scene.tasks.at(slot));
-    row.parts[first..].iter_mut().for_each(|part| part.is_of(task, about));
+    let task = scene.tasks.at(slot);
+    row.parts[first..].iter_mut().for_each(|part| part.is_of(task));
 }
 
 /// Makes room for more parts.
 #[cold]
-fn condense(of: (&mut Rows, &mut Scene), tally: &Tally, row: &mut Cpu) {
-    name_parts(of, row);
+fn condense(scene: &mut Scene, tally: &Tally, row: &mut Cpu) {
+    name_parts(scene, row);
     if let Some(open) = &mut row.open {
         open.forgets(&row.parts);
     }
@@ -140,37 +141,33 @@ fn condense(of: (&mut Rows, &mut Scene), tally: &Tally, row: &mut Cpu) {
 }
 
 /// The current witness leaves; it is remembered if it stayed longest.
-fn leave((tasks, scene): (&mut Rows, &mut Scene), tally: &Tally, at: Instant, row: &mut Cpu) {
-    if let Some(slot) = ends_part((&mut *tasks, &mut *scene), tally, at, row) {
-        remember((tasks, scene), at, row, slot);
+fn leave(scene: &mut Scene, tally: &Tally, at: Instant, row: &mut Cpu) {
+    if let Some(slot) = ends_part(scene, tally, at, row) {
+        remember(scene, at, row, slot);
     }
 }
 
 /// The last part of the current witness's wait ends. Returns its slot.
 #[inline(always)]
-fn ends_part(
-    (tasks, scene): (&mut Rows, &mut Scene),
-    tally: &Tally,
-    at: Instant,
-    row: &mut Cpu,
-) -> Option<u32> {
+fn ends_part(scene: &mut Scene, tally: &Tally, at: Instant, row: &mut Cpu) -> Option<u32> {
     let open = row.open.as_ref()?;
     let slot = open.witness()?;
     if !open.has_part_begun(at) {
         if row.parts.len() == MOST_PARTS {
-            condense((&mut *tasks, &mut *scene), tally, row);
+            condense(scene, tally, row);
         }
         row.part(at, &scene.tasks.at(slot).origin.here);
     }
-    name_parts((tasks, scene), row);
+    name_parts(scene, row);
     Some(slot)
 }
 
 /// The witness in `slot` leaves. What was longest is remembered.
 #[inline(never)]
-fn remember((tasks, scene): (&mut Rows, &mut Scene), at: Instant, row: &mut Cpu, slot: u32) {
+fn remember(scene: &mut Scene, at: Instant, row: &mut Cpu, slot: u32) {
     let Some(open) = &mut row.open else { return };
     let Some(Left { first, longest: earlier, met }) = open.leaves(at) else { return };
     let Some((part, here)) = longest(earlier, &row.parts[first..]) else { return };
-    open.remember(seen(scene.tasks.at(slot), here, tasks.at(slot).waker(&here), part, met));
+    let task = scene.tasks.at(slot);
+    open.remember(seen(task, here, task.waste.waker(&here), part, met));
 }

@@ -18,14 +18,14 @@ impl<O: Observer> Waste<O> {
         group: u32,
     ) {
         let Some(slot) = slots.task() else { return };
-        self.reopen(slot);
+        self.reopen(scene, slot);
         if group != 0 {
             self.belongs(scene, slot, group);
         }
         let Task { state, rq, throttled, .. } = *scene.tasks.at(slot);
         if on && group != 0 {
             let cpu = if state == State::Running { cpu } else { rq };
-            self.tasks.at(slot).closes = Some((group, cpu));
+            scene.tasks.at(slot).waste.closes = Some((group, cpu));
             self.matching.close(group, cpu);
         }
         if throttled == on || !matches!(state, State::Waiting | State::Throttled) {
@@ -35,13 +35,13 @@ impl<O: Observer> Waste<O> {
             self.part(scene, at, slot);
             self.matching.unwait(slot);
         } else {
-            self.matching.wait(slot, self.tasks.at(slot).class, rq);
+            self.matching.wait(slot, scene.tasks.at(slot).waste.class, rq);
         }
     }
 
     /// The limit of `group` applies to the task in `slot`.
     pub(super) fn belongs(&mut self, scene: &mut Scene, slot: u32, group: u32) {
-        let row = self.tasks.at(slot);
+        let row = &mut scene.tasks.at(slot).waste;
         if row.group == group {
             return;
         }
@@ -52,8 +52,8 @@ impl<O: Observer> Waste<O> {
 
     /// The task in `slot` changes its class.
     fn in_class(&mut self, scene: &mut Scene, slot: u32, class: matching::Class) {
-        self.tasks.at(slot).class = class;
         let task = scene.tasks.at(slot);
+        task.waste.class = class;
         if task.state == State::Waiting {
             self.matching.unwait(slot);
             self.matching.wait(slot, class, task.rq);
@@ -61,8 +61,8 @@ impl<O: Observer> Waste<O> {
     }
 
     /// The task in `slot` no longer closes a CPU to its group.
-    pub(super) fn reopen(&mut self, slot: u32) {
-        if let Some((group, cpu)) = self.tasks.at(slot).closes.take() {
+    pub(super) fn reopen(&mut self, scene: &mut Scene, slot: u32) {
+        if let Some((group, cpu)) = scene.tasks.at(slot).waste.closes.take() {
             self.matching.reopen(group, cpu);
         }
     }
@@ -106,12 +106,12 @@ impl<O: Observer> Waste<O> {
     pub(crate) fn about(&mut self, scene: &mut Scene, at: Instant, info: &TaskInfo, name: &Arc<str>) {
         self.now = at;
         let Some(slot) = scene.tasks.slot(info.task) else { return };
-        let row = self.tasks.at(slot);
-        let class = self.matching.class_of(&info.cpus, row.group);
-        if scene.tasks.at(slot).name != *name {
-            row.name_number = self.tally.name(name);
+        let row = scene.tasks.at(slot);
+        let class = self.matching.class_of(&info.cpus, row.waste.group);
+        if row.name != *name {
+            row.waste.name_number = self.tally.name(name);
         }
-        if row.class == class {
+        if row.waste.class == class {
             return;
         }
         self.in_class(scene, slot, class);

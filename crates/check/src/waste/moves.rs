@@ -3,7 +3,7 @@
 
 use super::task::{Row, Waker};
 use super::{Observer, Pending, Waste};
-use crate::conduct::{Awake, Scene, Slots, State, Turn};
+use crate::conduct::{Awake, Scene, Slots, State, Task, Turn};
 use crate::matching;
 use crate::origin::Act;
 use crate::table::is_slot;
@@ -25,7 +25,7 @@ impl<O: Observer> Waste<O> {
         if was_idle && !is_idle && self.matching.take(slots.near_next(), cpu) {
             self.close(scene, at, cpu);
         } else {
-            self.runs(slots.near_next());
+            self.runs(scene, slots.near_next());
             self.turns(cpu, was_idle, is_idle);
         }
         if why.is_sleep() {
@@ -54,7 +54,7 @@ impl<O: Observer> Waste<O> {
 
     /// The task in `slot`, if it is one, starts running.
     #[inline(always)]
-    fn runs(&mut self, slot: u32) {
+    fn runs(&mut self, scene: &mut Scene, slot: u32) {
         if !self.matching.leaves_queue(slot) {
             let is_paired = self.matching.paired(slot).is_some();
             self.matching.unwait(slot);
@@ -62,29 +62,23 @@ impl<O: Observer> Waste<O> {
             debug_assert!(!is_paired || self.matching.changed(), "the end of a pair is a change");
         }
         if self.matching.has_closed() && is_slot(slot) {
-            self.reopen(slot);
+            self.reopen(scene, slot);
         }
     }
 
     pub(super) fn gone(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
-        self.reopen(slot);
+        self.reopen(scene, slot);
         self.matching.unwait(slot);
         // The episodes may still need the row of a witness that leaves.
         self.follow(scene, at);
-        *self.tasks.at(slot) = Row::default();
+        scene.tasks.at(slot).waste = Row::default();
     }
 
     #[inline(always)]
     pub(super) fn wake(&mut self, scene: &mut Scene, at: Instant, woken: Awake, act: Act, waker: TaskId) {
-        let Awake { slot, waits, rq } = woken;
+        let Awake { slot, waits, rq, class } = woken;
         let by = scene.tasks.find(waker);
-        let class = if is_slot(by) {
-            self.woken_by(scene, slot, act, (waker, by))
-        } else {
-            let row = self.tasks.at(slot);
-            row.waker = None;
-            row.class
-        };
+        let class = if is_slot(by) { self.woken_by(scene, slot, act, (waker, by)) } else { class };
         if waits && let Some(cpu) = self.matching.begin(slot, class, rq) {
             self.witness(scene, at, cpu, slot);
         }
@@ -99,20 +93,21 @@ impl<O: Observer> Waste<O> {
         act: Act,
         (task, by): (TaskId, u32),
     ) -> matching::Class {
-        let &mut Row { name_number: name, group, .. } = self.tasks.at(by);
+        let &mut Task { pid, waste: Row { name_number: name, group, .. }, .. } = scene.tasks.at(by);
         // A child is in its parent's group.
         if act == Act::Forked && group != 0 {
             self.belongs(scene, slot, group);
         }
-        let row = self.tasks.at(slot);
-        row.waker = Some(Waker { task, pid: scene.tasks.at(by).pid, name });
+        let row = &mut scene.tasks.at(slot).waste;
+        row.waker = Some(Waker { task, pid, name });
         row.class
     }
 
     #[inline]
     fn waits(&mut self, scene: &mut Scene, slot: u32, rq: CpuId) {
-        if !scene.tasks.at(slot).throttled {
-            self.matching.wait(slot, self.tasks.at(slot).class, rq);
+        let task = scene.tasks.at(slot);
+        if !task.throttled {
+            self.matching.wait(slot, task.waste.class, rq);
         }
     }
 

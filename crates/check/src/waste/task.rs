@@ -6,7 +6,6 @@ use crate::conduct::Task;
 use crate::matching;
 use crate::origin::Act;
 use crate::place::Here;
-use keel_abi::fetch::fetch_at;
 use keel_abi::{CpuId, Pid, Span, TaskId, Topology};
 
 /// The task that woke or created a task, with its name at that time.
@@ -18,8 +17,9 @@ pub(super) struct Waker {
     pub(super) name: u8,
 }
 
+/// What is known about a task here.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(crate) struct Row {
     pub(super) class: matching::Class,
     /// The group whose limit applies to it; 0 if none is known.
     pub(super) group: u32,
@@ -37,34 +37,14 @@ impl Default for Row {
     }
 }
 
-/// The rows of tasks by slot: blank ones for tasks about which nothing has been said.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Rows(Vec<Row>);
-
-impl Rows {
-    /// The row in `slot`.
-    #[inline]
-    pub(super) fn at(&mut self, slot: u32) -> &mut Row {
-        if (slot as usize) < self.0.len() {
-            return &mut self.0[slot as usize];
-        }
-        self.grown(slot)
-    }
-
-    /// Requests the row in `slot`.
-    #[inline(always)]
-    pub(super) fn fetch(&self, slot: u32) {
-        fetch_at(&self.0, slot as usize);
-    }
-
-    #[cold]
-    fn grown(&mut self, slot: u32) -> &mut Row {
-        self.0.resize(slot as usize + 1, Row::default());
-        &mut self.0[slot as usize]
-    }
-}
-
 impl Row {
+    /// It is woken or created, by nobody as far as is known. Returns its class.
+    #[inline(always)]
+    pub(crate) fn wakes(&mut self) -> matching::Class {
+        self.waker = None;
+        self.class
+    }
+
     /// The task that put it in its place by a wakeup or fork, if so.
     pub(super) fn waker(&self, here: &Here) -> Option<Waker> {
         let act = here.act()?;
@@ -101,7 +81,8 @@ impl Who {
 
 impl Part {
     /// The witness is this task.
-    pub(super) fn is_of(&mut self, task: &Task, row: &Row) {
+    pub(super) fn is_of(&mut self, task: &Task) {
+        let row = &task.waste;
         let waker = row.waker(&self.here).map(|waker| waker.name);
         self.who = Who { task: task.id, name: row.name_number, waker };
     }
