@@ -6,7 +6,7 @@ use super::alu::sized;
 use super::asm::Label;
 use super::function::Emitter;
 use super::live;
-use super::registers::{A, A32, B, B32, half, whole};
+use super::registers::{A, B, B32, half, whole};
 use crate::code::op::{Alu, Operand};
 use iced_x86::{Code, Register};
 
@@ -34,11 +34,11 @@ impl Emitter<'_> {
     }
 
     /// The remainder of a division by a register, which mostly keeps a number in a ring: at most one subtraction gives
-    /// it. Everything else, and the divisor 0, is left to a division.
+    /// it. Everything else, and the divisor 0, is left to a division, to which a subtraction makes no difference.
     fn reduce(&mut self, wide: bool, dst: u8, by: u8, done: Label) {
         let at = usize::from(wide);
         let (compare, copy) = ([Code::Cmp_r32_rm32, Code::Cmp_r64_rm64][at], MOV[at]);
-        let (dividend, divisor, rest) = (sized(wide, dst), sized(wide, by), [A32, A][at]);
+        let (dividend, divisor) = (sized(wide, dst), sized(wide, by));
         let read_later = self.read_later;
         let fully = self.later(move |e| {
             e.read_later = read_later;
@@ -50,11 +50,9 @@ impl Emitter<'_> {
         }
         self.asm.reg_reg(compare, dividend, divisor);
         self.asm.to(Code::Jb_rel32_64, done);
-        self.asm.reg_reg(copy, rest, dividend);
-        self.asm.reg_reg([Code::Sub_r32_rm32, Code::Sub_r64_rm64][at], rest, divisor);
-        self.asm.reg_reg(compare, rest, divisor);
+        self.asm.reg_reg([Code::Sub_r32_rm32, Code::Sub_r64_rm64][at], dividend, divisor);
+        self.asm.reg_reg(compare, dividend, divisor);
         self.asm.to(Code::Jae_rel32_64, fully);
-        self.asm.reg_reg(copy, dividend, rest);
     }
 
     /// Dividing by -1 negates, so that it cannot overflow.
