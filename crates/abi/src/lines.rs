@@ -113,8 +113,8 @@ impl Transfers {
         }
     }
 
-    /// Returns how long it takes `to` to get a line, in picoseconds, for each CPU that may have it, or `None` if the
-    /// machine is too large for a table.
+    /// Returns 0, and then how long it takes `to` to get a line, in picoseconds, for each CPU that may have it, or `None`
+    /// if the machine is too large for a table.
     #[inline]
     pub fn prices_to(&self, to: CpuId) -> Option<&[u32]> {
         self.prices.to(to)

@@ -109,8 +109,8 @@ pub(crate) struct Context {
     pub(crate) cpu: CpuId,
     /// The number of the region's first line: emitted code numbers lines from simulated address 0.
     pub(crate) first_line: u64,
-    /// By the CPU that has a line, the price for this CPU to get it; [`ASK`](crate::seat::ASK) if the engine must be
-    /// asked.
+    /// By the last writer of a line, as its entry in `writers` says, the price for this CPU to get it: 0 for a line that
+    /// nobody has held, or this CPU; [`ASK`](crate::seat::ASK) if the engine must be asked.
     pub(crate) prices: *const u32,
     // These, too, begin where their entry for the line at simulated address 0 would be.
     pub(crate) writers: *mut u16,

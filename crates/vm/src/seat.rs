@@ -14,7 +14,7 @@ use std::ptr;
 /// Instead of a price: the engine must be asked.
 pub(crate) const ASK: u32 = u32::MAX;
 /// The prices of a CPU for which it must be asked. Emitted code moves lines if they have a bit for each CPU.
-static ASK_ALWAYS: [u32; u64::BITS as usize] = [ASK; u64::BITS as usize];
+static ASK_ALWAYS: [u32; 1 + u64::BITS as usize] = [ASK; 1 + u64::BITS as usize];
 
 /// Where a callback runs.
 #[derive(Clone, Copy)]

@@ -6,6 +6,7 @@
 use super::LineCosts;
 use crate::topology::Distance;
 use crate::{CpuId, Topology};
+use std::iter;
 
 /// The maximum number of CPUs of a machine with a table by CPU. A larger table would displace other data from the
 /// host's caches.
@@ -17,7 +18,8 @@ const TABLED_CACHES: usize = 256;
 #[derive(Clone, Debug)]
 pub(super) struct Prices {
     cpus: usize,
-    /// Indexed by the CPU that gets a line and the one that holds it; empty if there is no such table.
+    /// Indexed by the CPU that gets a line and the one that holds it; empty if there is no such table. Each row begins
+    /// with a 0, as if for a line that nobody holds.
     table: Box<[u32]>,
     /// `None` if there is that table, or none at all: there are too many caches, or a price has more than 32 bits.
     by_cache: Option<ByCache>,
@@ -47,7 +49,7 @@ impl Prices {
     /// Where the row of the CPU `to` begins in the table by CPUs.
     #[inline]
     pub(super) const fn row_of(&self, to: CpuId) -> usize {
-        to.index() * self.cpus
+        to.index() * (self.cpus + 1) + 1
     }
 
     /// The price for the CPU with this row to get a line from another CPU, if there is a table by CPUs.
@@ -56,11 +58,11 @@ impl Prices {
         self.table.get(row + from).copied()
     }
 
-    /// Returns the price for `to` to get a line, for each CPU that may hold it, if there is a table by CPU.
+    /// Returns 0, and the price for `to` to get a line, for each CPU that may hold it, if there is a table by CPU.
     #[inline]
     pub(super) fn to(&self, to: CpuId) -> Option<&[u32]> {
         let row = self.row_of(to);
-        self.table.get(row..row + self.cpus)
+        self.table.get(row - 1..row + self.cpus)
     }
 
     /// Returns the price for the CPU with the number `to` to get a line from `from`: 0 for the same one, `None` without
@@ -68,7 +70,7 @@ impl Prices {
     #[inline]
     pub(super) fn between_ps(&self, from: usize, to: usize) -> Option<u32> {
         match &self.by_cache {
-            None => self.in_row_ps(to * self.cpus, from),
+            None => self.in_row_ps(self.row_of(CpuId(to as u32)), from),
             Some(_) if from == to => Some(0),
             Some(by_cache) => by_cache.between_ps(from, to),
         }
@@ -113,7 +115,8 @@ impl ByCache {
 /// Returns the table by CPU, if each price fits into 32 bits.
 fn by_cpu(topology: &Topology, costs: &LineCosts) -> Option<Box<[u32]>> {
     let price = |from, to| u32::try_from(distance_ps(topology, costs, from, to)).ok();
-    topology.iter().flat_map(|to| topology.iter().map(move |from| price(from, to))).collect()
+    let row = |to| iter::once(Some(0)).chain(topology.iter().map(move |from| price(from, to)));
+    topology.iter().flat_map(row).collect()
 }
 
 /// Returns how long it takes `to` to get a line from `from` over this distance, in picoseconds.

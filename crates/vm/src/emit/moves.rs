@@ -1,7 +1,7 @@
 //! Moving a cache line here: the common cases of [`Region`](crate::memory::Region) in emitted code.
 //!
-//! In these, its last writer still holds the line, a bit of its word stands for one CPU, the move has a price, and the
-//! line evicts no other. The submodule reads lines that do evict others. The engine handles everything else.
+//! In these, its last writer still holds the line, as always if no line evicts others; a bit of its word stands for one
+//! CPU; and the move has a price. The submodule reads lines that do evict others. The engine handles everything else.
 
 mod crowded;
 
@@ -64,34 +64,27 @@ fn load(asm: &mut Asm, to: Register, from: MemoryOperand) {
 }
 
 fn move_line(asm: &mut Asm, write: bool, (crowded, has_arena): (bool, bool), stub: usize) {
-    use Register::{EAX, R9, RAX};
-    let (ask, priced, own, crowds) = (asm.label(), asm.label(), asm.label(), asm.label());
+    use Register::RAX;
+    let (ask, paid, free, crowds) = (asm.label(), asm.label(), asm.label(), asm.label());
     if crowded {
         asm.reg_reg(Code::Mov_r64_rm64, RAX, A);
         asm.reg_mem(Code::Sub_r64_rm64, RAX, crowd(offset_of!(RawCrowd, first)));
         asm.reg_mem(Code::Cmp_r64_rm64, RAX, crowd(offset_of!(RawCrowd, count)));
         asm.to(Code::Jb_rel32_64, if write { ask } else { crowds });
     }
-    load(asm, RAX, field(offset_of!(Context, writers)));
-    asm.reg_mem(Code::Movzx_r32_rm16, EAX, at_entry(RAX, A, 2));
-    if write {
-        asm.reg_mem(Code::Cmp_r32_rm32, EAX, field(offset_of!(Context, cpu)));
-        asm.to(Code::Je_rel32_64, own);
-    }
-    asm.reg_reg(Code::Bt_rm64_r64, B, RAX);
-    asm.to(Code::Jae_rel32_64, ask);
-    asm.bind(priced);
-    load(asm, R9, field(offset_of!(Context, prices)));
-    asm.reg_mem(Code::Mov_r32_rm32, EAX, at_entry(R9, RAX, 4));
+    load_writer(asm);
+    load_price(asm, 0);
     // Free, or so dear that it must be [`crate::seat::ASK`].
-    asm.reg_reg(Code::Test_rm32_r32, EAX, EAX);
-    asm.to(Code::Jle_rel32_64, ask);
+    asm.to(Code::Jle_rel32_64, if write { free } else { ask });
+    asm.bind(paid);
     asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), RAX);
     take(asm, write);
     count(asm, RAX);
     finish(asm, &[], has_arena);
     if write {
-        from_another_holder(asm, (own, priced), ask);
+        asm.bind(free);
+        price_of_another_holder(asm, ask);
+        asm.to(Code::Jg_rel32_64, paid);
     }
     asm.bind(ask);
     asm.jump_tabled(stub);
@@ -116,15 +109,33 @@ fn crowd(offset: usize) -> MemoryOperand {
     field(offset_of!(Context, crowded) + offset)
 }
 
-/// Leaves in rax a holder of a line whose last writer is this CPU.
-fn from_another_holder(asm: &mut Asm, (own, priced): (Label, Label), ask: Label) {
-    use Register::RAX;
-    asm.bind(own);
+/// Leaves in rax the entry of the line's last writer.
+fn load_writer(asm: &mut Asm) {
+    load(asm, Register::RAX, field(offset_of!(Context, writers)));
+    asm.reg_mem(Code::Movzx_r32_rm16, Register::EAX, at_entry(Register::RAX, A, 2));
+}
+
+/// Leaves in rax the price that is `after` those of the writer in rax, compared with 0. Changes r9.
+fn load_price(asm: &mut Asm, after: i64) {
+    use Register::{EAX, R9, RAX};
+    load(asm, R9, field(offset_of!(Context, prices)));
+    let price = MemoryOperand::with_base_index_scale_displ_size(R9, RAX, 4, 4 * after, 1);
+    asm.reg_mem(Code::Mov_r32_rm32, EAX, price);
+    asm.reg_reg(Code::Test_rm32_r32, EAX, EAX);
+}
+
+/// If this CPU is the line's last writer, but others hold it, too: like `load_price` for one of these.
+fn price_of_another_holder(asm: &mut Asm, ask: Label) {
+    use Register::{EAX, RAX};
+    load_writer(asm);
+    asm.reg(Code::Dec_rm32, EAX);
+    asm.reg_mem(Code::Cmp_r32_rm32, EAX, field(offset_of!(Context, cpu)));
+    asm.to(Code::Jne_rel32_64, ask);
     load(asm, RAX, field(offset_of!(Context, shared)));
     asm.reg_reg_reg(Code::VEX_Andn_r64_r64_rm64, RAX, RAX, B);
     asm.reg_reg(Code::Bsf_r64_rm64, RAX, RAX);
-    asm.to(Code::Jne_rel32_64, priced);
-    asm.to(Code::Jmp_rel32_64, ask);
+    asm.to(Code::Je_rel32_64, ask);
+    load_price(asm, 1);
 }
 
 /// The CPU has the line from now on. Changes r9 and `B`.
@@ -139,6 +150,7 @@ fn take(asm: &mut Asm, write: bool) {
     asm.mem_reg(Code::Mov_rm64_r64, at_entry(R9, A, 8), B);
     if write {
         asm.reg_mem(Code::Mov_r32_rm32, R9D, field(offset_of!(Context, cpu)));
+        asm.reg(Code::Inc_rm32, R9D);
         load(asm, B, field(offset_of!(Context, writers)));
         asm.mem_reg(Code::Mov_rm16_r16, at_entry(B, A, 2), R9W);
     }

@@ -50,7 +50,7 @@ pub struct RawRegion {
     pub base: *mut u8,
     /// Per cache line (offset >> `lines.log2`) the CPUs that hold it.
     pub sharers: *mut u64,
-    /// Per cache line the CPU that wrote it last.
+    /// Per cache line the number of the CPU that wrote it last, plus 1; 0 for a line that no CPU has held.
     pub writers: *mut u16,
     /// The state of lines that have moved.
     pub moves: RawMoves,
@@ -216,8 +216,8 @@ impl Region {
         self.transfers.key(cpu)
     }
 
-    /// By the CPU that has a line, the price for `cpu` to get it, if emitted code may move lines itself, that is, if a
-    /// bit of a line's word stands for one CPU.
+    /// By a line's entry among the writers, the price for `cpu` to get it from there, if emitted code may move lines
+    /// itself, that is, if a bit of a line's word stands for one CPU. Free ones are none.
     #[inline]
     pub(crate) fn prices_to(&self, cpu: CpuId) -> Option<&[u32]> {
         match self.transfers.holders().grouped() {
@@ -454,7 +454,8 @@ impl Region {
         unsafe {
             let line = self.line_at(off) as usize;
             let sharers = *self.sharers.start().as_ptr().cast::<u64>().add(line);
-            Line { sharers, writer: *self.writers.start().as_ptr().cast::<u16>().add(line) }
+            let writer = *self.writers.start().as_ptr().cast::<u16>().add(line);
+            Line { sharers, writer: writer.saturating_sub(1) }
         }
     }
 
@@ -523,17 +524,17 @@ impl Region {
         };
         // SAFETY: the same.
         let (word, from) = unsafe { (*sharers, *writer) };
-        // A bit stands for one CPU, and a CPU gets its own lines for nothing.
-        let has_it = word.checked_shr(from.into()).is_some_and(|bits| bits & 1 != 0);
-        let price = *prices.get(usize::from(from)).filter(|&&price| has_it && price > 0)?;
+        // A bit stands for one CPU, and a CPU gets its own lines for nothing, as those that nobody has.
+        let price = *prices.get(usize::from(from)).filter(|&&price| price > 0)?;
         let key = self.transfers.key(cpu);
-        debug_assert!(u32::from(from) != cpu.0 && key.shared == 1 << cpu.0, "it is another CPU's");
+        debug_assert!(u32::from(from) != cpu.0 + 1 && key.shared == 1 << cpu.0, "it is another CPU's");
+        debug_assert!(word >> (from - 1) & 1 != 0, "no line is evicted, so its last writer has it");
         self.moves.known(at)?.count(price.into());
         // SAFETY: the same.
         unsafe {
             *sharers = if write { key.alone } else { word | key.shared };
             if write {
-                *writer = cpu.0 as u16;
+                *writer = cpu.0 as u16 + 1;
             }
         }
         Some(price.into())
@@ -551,14 +552,14 @@ impl Region {
         };
         // Early, so that this processor has fetched it by the time it is written.
         let moved = self.moves.of(at);
-        let before = Line { sharers: *sharers, writer: *writer };
+        let before = Line { sharers: *sharers, writer: writer.saturating_sub(1) };
         let mut line = before;
         let price = match write {
             _ if before.sharers == 0 => self.transfers.first_ps(&mut line, cpu),
             true => self.transfers.write_ps(&mut line, cpu),
             false => self.transfers.read_ps(&mut line, cpu),
         };
-        (*sharers, *writer) = (line.sharers, line.writer);
+        (*sharers, *writer) = (line.sharers, line.writer + 1);
         if price > 0 {
             moved.count(price);
         }

@@ -72,6 +72,7 @@ fn way() -> MemoryOperand {
 fn own(asm: &mut Asm) {
     load(asm, RSI, field(offset_of!(Context, writers)));
     asm.reg_mem(Code::Mov_r32_rm32, B32, field(offset_of!(Context, cpu)));
+    asm.reg(Code::Inc_rm32, B32);
     asm.mem_reg(Code::Mov_rm16_r16, at_entry(RSI, A, 2), Register::R11W);
     load(asm, B, field(offset_of!(Context, alone)));
 }
@@ -88,6 +89,7 @@ fn share(asm: &mut Asm, has_moved: Label, rare: Label) {
     let from_writer = asm.label();
     load(asm, RSI, field(offset_of!(Context, writers)));
     asm.reg_mem(Code::Movzx_r32_rm16, ESI, at_entry(RSI, A, 2));
+    asm.reg(Code::Dec_rm32, ESI);
     asm.reg_reg(Code::Bt_rm64_r64, B, RSI);
     asm.to(Code::Jb_rel32_64, from_writer);
     asm.reg_mem(Code::Or_r64_rm64, B, field(offset_of!(Context, shared)));
@@ -95,7 +97,7 @@ fn share(asm: &mut Asm, has_moved: Label, rare: Label) {
     asm.to(Code::Jmp_rel32_64, has_moved);
     asm.bind(from_writer);
     load(asm, RCX, field(offset_of!(Context, prices)));
-    asm.reg_mem(Code::Mov_r32_rm32, ESI, at_entry(RCX, RSI, 4));
+    asm.reg_mem(Code::Mov_r32_rm32, ESI, MemoryOperand::with_base_index_scale_displ_size(RCX, RSI, 4, 4, 1));
     // Free, or so dear that it must be [`crate::seat::ASK`].
     asm.reg_reg(Code::Test_rm32_r32, ESI, ESI);
     asm.to(Code::Jle_rel32_64, rare);
