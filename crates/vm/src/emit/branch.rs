@@ -17,6 +17,7 @@ impl Emitter<'_> {
         } else {
             self.check_fuel(site);
         }
+        self.hand_over(target);
         let target = self.target(target);
         self.asm.to(Code::Jmp_rel32_64, target);
     }
@@ -26,6 +27,7 @@ impl Emitter<'_> {
         self.check_fuel(site);
         let uncounted = self.agreed(target, 0);
         self.count(-uncounted);
+        self.hand_over(target);
         let target = self.target(target);
         self.asm.to(Code::Jmp_rel32_64, target);
     }
@@ -114,16 +116,17 @@ impl Emitter<'_> {
         self.asm.bind(next);
     }
 
-    /// The target of a forward jump, or a detour there that makes its looks and zeroes registers.
+    /// The target of a forward jump, or a detour there that makes its looks and copies, and zeroes registers.
     pub(super) fn way_to(&mut self, target: u32) -> Label {
         let (looks, label) = (self.looks_before(target as usize), self.target(target));
         let due = self.owed & self.zero_at(target as usize);
-        if looks.is_empty() && due == 0 {
+        if looks.is_empty() && due == 0 && !self.hands_over(target) {
             return label;
         }
         self.later(move |e| {
             e.zero_all(due);
             e.look_at(&looks);
+            e.hand_over(target);
             e.asm.to(Code::Jmp_rel32_64, label);
         })
     }

@@ -12,6 +12,7 @@ use super::moves::Movers;
 use super::order::Order;
 use super::registers::{A, CONTEXT, DELTA, FRAME, at, field, half, whole};
 use super::repeats::Repeats;
+use super::rounds::Rounds;
 use super::values::{self, Data, Registers, Value};
 use super::zeros;
 use crate::code::op::{Callee, Op, Operand, Size};
@@ -61,6 +62,7 @@ pub(super) struct Emitter<'a> {
     pub(super) ops: &'a [Op],
     pub(super) order: Order,
     pub(super) repeats: Repeats,
+    pub(super) rounds: Rounds,
     pub(super) target: Target<'a>,
     /// What the registers hold at the current operation, and at jump targets.
     pub(super) values: Registers,
@@ -118,6 +120,7 @@ impl<'a> Emitter<'a> {
         let needed = needed(ops, &values_at, &target);
         let (pending, cold) = (0, Vec::new());
         let (repeats, order) = (Repeats::new(ops), Order::new(ops, target.data.counts()));
+        let rounds = Rounds::new(ops, &values_at, &live, (&order, &repeats), &target);
         Self {
             asm,
             functions,
@@ -125,6 +128,7 @@ impl<'a> Emitter<'a> {
             owed_at: zeros::at_targets(ops, &live, &repeats, target.data),
             pending_at: count::at_targets(ops, &order, &repeats),
             repeats,
+            rounds,
             target,
             values,
             values_at,
@@ -178,7 +182,7 @@ impl<'a> Emitter<'a> {
             self.at = at;
             self.read_later = live::after(self.ops, &self.live, at);
             self.pay_before(at, op);
-            if !std::mem::take(&mut is_done) {
+            if !std::mem::take(&mut is_done) && !self.rounds.is_silent(at) {
                 is_done = self.one_or_two(at, op);
             }
             self.forget_written(op);

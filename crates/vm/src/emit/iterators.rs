@@ -4,6 +4,7 @@ use super::asm::Label;
 use super::function::Emitter;
 use super::live;
 use super::registers::{B, B32, DELTA, FRAME, at, at_sum, field, insns, whole};
+use super::repeats::Repeats;
 use super::stubs;
 use super::values::{NUMBERS_BYTES, Value};
 use crate::code::op::{Alu, Cond, NO_SITE, Op, Operand};
@@ -30,7 +31,9 @@ impl Emitter<'_> {
             return;
         }
         let Some(off) = self.iterator_in_frame() else { return };
-        let Some(branch) = self.branch_of(self.at) else { return };
+        let Some(branch) = branch_behind(self.ops, self.at, |at| self.is_target(at), &self.repeats) else {
+            return;
+        };
         let Op::Branch { cond, target, site, .. } = self.ops[branch] else { unreachable!("it is a branch") };
         let counted = self.ops[self.at + 1..=branch].iter().filter(|&&op| op != Op::Hole).count() as i32;
         let agreed = match site {
@@ -166,27 +169,6 @@ impl Emitter<'_> {
         self.zero(0);
     }
 
-    /// The branch that asks whether a call's result is 0, if only operations that set other registers are between them.
-    fn branch_of(&self, call: usize) -> Option<usize> {
-        const MOST_BETWEEN: usize = 4;
-        for number in call + 1..=call + 1 + MOST_BETWEEN {
-            if self.is_target(number) {
-                return None;
-            }
-            match *self.ops.get(number)? {
-                Op::Alu { op: Alu::Mov, dst: 1..=9, src: Operand::Imm(_) | Operand::Reg(1..=9), .. } => {}
-                Op::Const { dst: 1..=9, .. } | Op::Address { dst: 1..=9, .. } | Op::Hole => {}
-                Op::Branch { wide: true, cond, a: 0, b: Operand::Imm(0), site, .. } => {
-                    let is_simple = self.repeats.by(number).is_none() && !self.repeats.has(number);
-                    let is_usual = cond == Cond::Ne || cond == Cond::Eq && site == NO_SITE;
-                    return (is_simple && is_usual).then_some(number);
-                }
-                _ => return None,
-            }
-        }
-        None
-    }
-
     /// The branch at which a next number's two ways part.
     pub(super) fn end_iteration(&mut self, op: Op, Iteration { branch, off, ahead, back }: Iteration) {
         let Op::Branch { cond, target, site, .. } = op else { unreachable!("it is a branch") };
@@ -207,6 +189,7 @@ impl Emitter<'_> {
             let way = self.way_to(target);
             let over = self.later(move |e| {
                 e.end_iterator(at(FRAME, off));
+                e.hand_back(branch);
                 e.asm.to(Code::Jmp_rel32_64, way);
             });
             return self.asm.to(Code::Jge_rel32_64, over);
@@ -221,5 +204,33 @@ impl Emitter<'_> {
         };
         self.asm.to(Code::Jl_rel32_64, next);
         self.end_iterator(at(FRAME, off));
+        self.hand_back(branch);
     }
+}
+
+/// The branch that asks whether a call's result is 0, if only operations that set other registers are between them.
+pub(super) fn branch_behind(
+    ops: &[Op],
+    call: usize,
+    is_target: impl Fn(usize) -> bool,
+    repeats: &Repeats,
+) -> Option<usize> {
+    const MOST_BETWEEN: usize = 4;
+    for number in call + 1..=call + 1 + MOST_BETWEEN {
+        let op = *ops.get(number)?;
+        if is_target(number) {
+            return None;
+        }
+        match op {
+            Op::Alu { op: Alu::Mov, dst: 1..=9, src: Operand::Imm(_) | Operand::Reg(1..=9), .. } => {}
+            Op::Const { dst: 1..=9, .. } | Op::Address { dst: 1..=9, .. } | Op::Hole => {}
+            Op::Branch { wide: true, cond, a: 0, b: Operand::Imm(0), site, .. } => {
+                let is_simple = repeats.by(number).is_none() && !repeats.has(number);
+                let is_usual = cond == Cond::Ne || cond == Cond::Eq && site == NO_SITE;
+                return (is_simple && is_usual).then_some(number);
+            }
+            _ => return None,
+        }
+    }
+    None
 }

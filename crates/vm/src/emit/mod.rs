@@ -11,7 +11,7 @@
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
 //!   [`calls`], [`known`] (with [`carried`]) and [`iterators`] are the operations, and [`pairs`] pairs of them
 //! - [`order`]: the order of the code; [`repeats`]: which branches need none; [`count`]: counting instructions
-//! - [`zeros`]: registers that calls clobber
+//! - [`rounds`]: registers that a loop's rounds hand over; [`zeros`]: registers that calls clobber
 //! - [`moves`]: moving a cache line
 //! - [`exits`]: leaving the rest of a function to the interpreter
 //! - [`entry`]: the entries from Rust
@@ -44,6 +44,7 @@ mod order;
 mod pairs;
 mod registers;
 mod repeats;
+mod rounds;
 mod stubs;
 #[cfg(test)]
 mod tests;

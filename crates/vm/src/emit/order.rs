@@ -93,6 +93,13 @@ impl Order {
         }
     }
 
+    /// The operation from which control comes to another one in order, if there is one.
+    pub(super) fn before(&self, ops: &[Op], at: usize) -> Option<usize> {
+        let place = self.ops.iter().position(|&other| other == at)?;
+        let before = *self.ops.get(place.checked_sub(1)?)?;
+        (self.follows[before] || !ops[before].ends()).then_some(before)
+    }
+
     /// Returns whether the target of a jump is emitted right behind it.
     pub(super) fn follows(&self, jump: usize) -> bool {
         self.follows[jump]

@@ -72,7 +72,7 @@ impl Emitter<'_> {
         let looks = if is_forward { self.looks_before(target as usize) } else { Vec::new() };
         let missing = if is_forward { counted - self.agreed(target, counted) } else { counted };
         let label = self.target(target);
-        if looks.is_empty() && missing == 0 {
+        if looks.is_empty() && missing == 0 && !self.hands_over(target) {
             return Some(label);
         }
         Some(self.later(move |e| {
@@ -81,6 +81,7 @@ impl Emitter<'_> {
                 return e.jump_back(target, site);
             }
             e.look_at(&looks);
+            e.hand_over(target);
             e.asm.to(Code::Jmp_rel32_64, label);
         }))
     }

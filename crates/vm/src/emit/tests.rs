@@ -239,6 +239,36 @@ fn a_loop_s_number_is_known_to_be_in_the_frame() {
 }
 
 #[test]
+fn a_value_that_a_round_mostly_leaves_as_it_is_stays_where_it_is() {
+    let branch =
+        |target, site| Op::Branch { wide: false, cond: Cond::Gt, a: 6, b: Operand::Reg(1), target, site };
+    let copy = |dst, src| narrow(Alu::Mov, dst, Operand::Reg(src));
+    // The largest word from [R10 - 16] on and its number, which is read behind the loop, too.
+    let all = [
+        copy(1, 7),
+        copy(2, 7),
+        Op::Jump { target: 10, site: NO_SITE },
+        alu(Alu::Mov, 1, Operand::Reg(10)),
+        alu(Alu::Add, 1, Operand::Imm(-8)),
+        Op::Call { callee: Callee::NumNext, site: 3 },
+        copy(1, 6),
+        copy(2, 8),
+        Op::Branch { wide: true, cond: Cond::Ne, a: 0, b: Operand::Imm(0), target: 10, site: NO_SITE },
+        Op::Jump { target: 17, site: NO_SITE },
+        Op::Load { dst: 8, base: 0, off: 0, size: Size(2), signed: false },
+        Op::Load { dst: 6, base: 10, off: -16, size: Size(2), signed: false },
+        branch(14, NO_SITE),
+        copy(8, 2),
+        branch(3, 4),
+        copy(6, 1),
+        Op::Jump { target: 3, site: 5 },
+        copy(0, 8),
+        Op::Exit,
+    ];
+    check("rounds", &all);
+}
+
+#[test]
 fn what_concerns_nobody_else_is_served_in_place() {
     let call = |known| Op::Call { callee: Callee::Known(known), site: 3 };
     check("known", &[call(Known::NumNew), call(Known::Now), call(Known::SmpId), Op::Exit]);

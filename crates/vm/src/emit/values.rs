@@ -97,7 +97,11 @@ impl Value {
 
     /// A description that holds for both.
     fn join(self, other: Self) -> Self {
-        if self == other { self } else { Self::Any }
+        match self.is_half() && other.is_half() {
+            _ if self == other => self,
+            true => Self::HALF,
+            false => Self::Any,
+        }
     }
 
     /// The map to whose global data, or just outside it, the value certainly points.
@@ -352,8 +356,8 @@ pub(super) fn at_targets(ops: &[Op], entry: Registers, data: &dyn Data) -> Vec<O
     for target in ops.iter().filter_map(|op| op.target()) {
         is_target[target as usize] = true;
     }
-    // A description changes at most twice: to something, and to anything.
-    for _ in 0..=2 * 10 {
+    // A description changes at most three times: to something, to any 32-bit number, and to anything.
+    for _ in 0..=3 * 10 {
         let mut changed = false;
         let mut now = Some(entry);
         for (at, &op) in ops.iter().enumerate() {
@@ -594,20 +598,20 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_where_ways_meet_is_not_known() {
+    fn of_what_differs_where_ways_meet_at_most_the_size_is_known() {
         let set = |dst, value| Op::Const { dst, value };
         let skip = Op::Branch {
             wide: true,
             cond: crate::code::op::Cond::Eq,
             a: 0,
             b: Operand::Imm(0),
-            target: 4,
+            target: 6,
             site: crate::code::op::NO_SITE,
         };
-        let ops = [set(1, 5), set(2, 6), skip, set(2, 7), Op::Exit];
+        let ops = [set(1, 5), set(2, 6), set(3, 6), skip, set(2, 7), set(3, 1 << 32), Op::Exit];
         let known = at_targets(&ops, [Value::Any; 10], &One(64));
-        let at_exit = known[4].as_ref().expect("a jump leads there");
-        assert_eq!((at_exit[1], at_exit[2]), (Value::Const(5), Value::Any));
-        assert!(known[3].is_none());
+        let at_exit = known[6].as_ref().expect("a jump leads there");
+        assert_eq!(at_exit[1..4], [Value::Const(5), Value::HALF, Value::Any]);
+        assert!(known[5].is_none());
     }
 }
