@@ -9,7 +9,7 @@ mod prices;
 use crate::crowd::Crowd;
 use crate::holders::{HolderKey, Holders};
 use crate::{CpuId, Instant, Span, Topology};
-use prices::Prices;
+use prices::{Prices, Row};
 
 /// The size of the largest cache line, in bytes. Data that must not share a line is aligned to it.
 pub const LINE_BYTES: u64 = 64;
@@ -107,7 +107,7 @@ impl Transfers {
     /// Returns how long it takes `to` to get a line last written by `from`, in picoseconds: 0 for the same CPU.
     #[inline]
     pub fn between_ps(&self, from: CpuId, to: CpuId) -> u64 {
-        match self.prices.between_ps(from.index(), to.index()) {
+        match self.prices.between_ps(from, to) {
             Some(price) => u64::from(price),
             None => prices::distance_ps(&self.topology, &self.costs, from, to),
         }
@@ -174,15 +174,18 @@ impl Transfers {
 
     #[inline(always)]
     fn share_counted_here_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
-        match self.shared_ps::<false>(line, by) {
+        match self.shared_ps::<false, false>(line, by) {
             Some(price) => uses.count(price),
-            None => self.share_rarely_counted_ps(line, by.cpu, uses),
+            None => self.share_rarely_counted_ps(line, by, uses),
         }
     }
 
     #[inline(never)]
-    fn share_rarely_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
-        uses.count(self.share_rarely_ps(line, cpu))
+    fn share_rarely_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        match self.shared_ps::<false, true>(line, by) {
+            Some(price) => uses.count(price),
+            None => uses.count(self.share_anyhow_ps(line, by.cpu)),
+        }
     }
 
     /// Returns the price of a line that no CPU holds, when `cpu` reads or writes it.
@@ -196,23 +199,36 @@ impl Transfers {
     /// Like [`Transfers::take_ps`], for a read of a line that a CPU doesn't have yet.
     #[inline(never)]
     fn share_ps(&self, line: &mut Line, by: &Holder) -> u64 {
-        match self.shared_ps::<true>(line, by) {
+        match self.shared_ps::<true, false>(line, by) {
             Some(price) => price,
-            None => self.share_rarely_ps(line, by.cpu),
+            None => self.share_rarely_ps(line, by),
         }
     }
 
     /// The price of a line that `by` may not read yet. Nothing, and the line stays as it is, if that is not in the table.
     #[inline(always)]
-    fn shared_ps<const EVICTS: bool>(&self, line: &mut Line, by: &Holder) -> Option<u64> {
+    fn shared_ps<const EVICTS: bool, const BY_CACHE: bool>(
+        &self,
+        line: &mut Line,
+        by: &Holder,
+    ) -> Option<u64> {
         debug_assert!(!by.reads(line), "so `by` is not a writer that still has the line");
-        let price = self.writers_ps::<EVICTS>(line, by, usize::from(line.writer))?;
+        let price = self.writers_ps::<EVICTS, BY_CACHE>(line, by, usize::from(line.writer))?;
         line.sharers = self.holders.joined(line.sharers, by.key.shared);
         Some(price)
     }
 
+    /// Like `share_ps` where no table by CPU has the price.
     #[inline(never)]
-    fn share_rarely_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
+    fn share_rarely_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        match self.shared_ps::<true, true>(line, by) {
+            Some(price) => price,
+            None => self.share_anyhow_ps(line, by.cpu),
+        }
+    }
+
+    #[inline(never)]
+    fn share_anyhow_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.fetch_ps(line, cpu);
         match line.sharers {
             0 => *line = self.line_of(cpu),
@@ -221,23 +237,28 @@ impl Transfers {
         price
     }
 
-    /// Returns the price of a line that another CPU wrote last and still has, if it is in the table by CPU.
+    /// Returns the price of a line that another CPU wrote last and still has, if it is in the table by CPU, or by cache.
     #[inline(always)]
-    fn tabled_ps<const EVICTS: bool>(&self, line: &Line, by: &Holder) -> Option<u64> {
+    fn tabled_ps<const EVICTS: bool, const BY_CACHE: bool>(&self, line: &Line, by: &Holder) -> Option<u64> {
         let writer = usize::from(line.writer);
-        if writer == by.cpu.index() { None } else { self.writers_ps::<EVICTS>(line, by, writer) }
+        let price = self.writers_ps::<EVICTS, BY_CACHE>(line, by, writer)?;
+        (writer != by.cpu.index()).then_some(price)
     }
 
     /// Like `tabled_ps` if the last writer is another CPU, or has lost the line. Only a cache that `EVICTS` loses lines
     /// that nobody has written since; otherwise the last writer has a line if anybody has.
     #[inline(always)]
-    fn writers_ps<const EVICTS: bool>(&self, line: &Line, by: &Holder, writer: usize) -> Option<u64> {
+    fn writers_ps<const EVICTS: bool, const BY_CACHE: bool>(
+        &self,
+        line: &Line,
+        by: &Holder,
+        writer: usize,
+    ) -> Option<u64> {
+        // First, because it tells which tables there are.
+        let price = self.prices.in_row_ps::<BY_CACHE>(by.row, writer)?;
         debug_assert!(EVICTS || line.sharers == 0 || line.sharers & self.holders.get(writer)?.shared != 0);
         let has = if EVICTS { self.holders.get(writer)?.shared } else { u64::MAX };
-        if line.sharers & has == 0 {
-            return None;
-        }
-        self.prices.in_row_ps(by.row, writer).map(u64::from)
+        (line.sharers & has != 0).then_some(u64::from(price))
     }
 
     /// Returns the price of a write to `line` by `cpu`, and updates the line.
@@ -271,15 +292,18 @@ impl Transfers {
 
     #[inline(always)]
     fn take_counted_here_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
-        match self.taken_ps::<false>(line, by) {
+        match self.taken_ps::<false, false>(line, by) {
             Some(price) => uses.count(price),
-            None => self.take_rarely_counted_ps(line, by.cpu, uses),
+            None => self.take_rarely_counted_ps(line, by, uses),
         }
     }
 
     #[inline(never)]
-    fn take_rarely_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
-        uses.count(self.take_rarely_ps(line, cpu))
+    fn take_rarely_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
+        match self.taken_ps::<false, true>(line, by) {
+            Some(price) => uses.count(price),
+            None => uses.count(self.take_anyhow_ps(line, by.cpu)),
+        }
     }
 
     /// Returns the prices of a read of `line`, and of a write right after it.
@@ -309,6 +333,11 @@ impl Transfers {
         by: &Holder,
         uses: &mut LineUse,
     ) -> (u64, u64) {
+        if !by.reads(line)
+            && let Some(price) = self.taken_ps::<false, true>(line, by)
+        {
+            return (uses.count(price), uses.count(price));
+        }
         (self.read_counted_ps(line, by, uses), self.write_counted_ps(line, by, uses))
     }
 
@@ -322,40 +351,76 @@ impl Transfers {
 
     #[inline(never)]
     fn share_and_take_rarely_ps(&self, line: &mut Line, by: &Holder) -> (u64, u64) {
+        if !by.reads(line)
+            && let Some(price) = self.taken_ps::<true, true>(line, by)
+        {
+            return (price, price);
+        }
         (self.read_by_ps(line, by), self.write_by_ps(line, by))
     }
 
     /// Like `read_and_write_ps` for a line that costs the same twice: from the CPU that wrote it last. `None`, and the
-    /// line stays as it is, if that price is not in the table. It must be known whether a cache `EVICTS` such lines.
+    /// line stays as it is, if that price is not in the table by CPU. It must be known whether a cache `EVICTS` such lines.
     #[inline(always)]
     pub fn shared_and_taken_ps<const EVICTS: bool>(&self, line: &mut Line, by: &Holder) -> Option<u64> {
         if by.reads(line) {
             return None;
         }
         // The writer still has the line after the read, so the write costs the same.
-        self.taken_ps::<EVICTS>(line, by)
+        self.taken_ps::<EVICTS, false>(line, by)
     }
 
     /// Returns the price of a line that other CPUs have, or none. This is a separate function to keep the path for
     /// lines already held short. Mostly the last writer still has the line, and the price is in the table.
     #[inline(never)]
     fn take_ps(&self, line: &mut Line, by: &Holder) -> u64 {
-        match self.taken_ps::<true>(line, by) {
+        match self.taken_ps::<true, false>(line, by) {
             Some(price) => price,
-            None => self.take_rarely_ps(line, by.cpu),
+            None => self.take_rarely_ps(line, by),
         }
+    }
+
+    /// Returns the price of a line that `by` does not hold in this mode yet, and updates the line. `None`, and the line
+    /// stays as it is, if its last writer is `by` or no longer has it, or that price is not in the table.
+    #[inline(always)]
+    pub fn moved_ps(&self, line: &mut Line, by: &Holder, write: bool) -> Option<u64> {
+        let writer = usize::from(line.writer);
+        let prices = &self.prices;
+        let price =
+            prices.in_row_ps::<true>(by.row, writer).or_else(|| prices.in_row_ps::<false>(by.row, writer))?;
+        if line.sharers & self.holders.get(writer)?.shared == 0 || writer == by.cpu.index() {
+            return None;
+        }
+        match write {
+            true => *line = by.line(),
+            false => line.sharers = self.holders.joined(line.sharers, by.key.shared),
+        }
+        Some(price.into())
     }
 
     /// Nothing, and the line stays as it is, if the price is not in the table.
     #[inline(always)]
-    fn taken_ps<const EVICTS: bool>(&self, line: &mut Line, by: &Holder) -> Option<u64> {
-        let price = self.tabled_ps::<EVICTS>(line, by)?;
+    fn taken_ps<const EVICTS: bool, const BY_CACHE: bool>(
+        &self,
+        line: &mut Line,
+        by: &Holder,
+    ) -> Option<u64> {
+        let price = self.tabled_ps::<EVICTS, BY_CACHE>(line, by)?;
         *line = by.line();
         Some(price)
     }
 
+    /// Like `take_ps` where no table by CPU has the price.
     #[inline(never)]
-    fn take_rarely_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
+    fn take_rarely_ps(&self, line: &mut Line, by: &Holder) -> u64 {
+        match self.taken_ps::<true, true>(line, by) {
+            Some(price) => price,
+            None => self.take_anyhow_ps(line, by.cpu),
+        }
+    }
+
+    #[inline(never)]
+    fn take_anyhow_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.claim_ps(line, cpu);
         *line = self.line_of(cpu);
         price
@@ -398,8 +463,8 @@ impl Transfers {
 pub struct Holder {
     cpu: CpuId,
     key: HolderKey,
-    /// Where its row of prices begins.
-    row: usize,
+    /// Where its prices are.
+    row: Row,
 }
 
 impl Holder {

@@ -17,62 +17,86 @@ const TABLED_CACHES: usize = 256;
 /// The prices of one machine, in picoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Prices {
-    cpus: usize,
+    cpus: u32,
     /// Indexed by the CPU that gets a line and the one that holds it; empty if there is no such table. Each row begins
     /// with a 0, as if for a line that nobody holds.
     table: Box<[u32]>,
-    /// `None` if there is that table, or none at all: there are too many caches, or a price has more than 32 bits.
-    by_cache: Option<ByCache>,
+    /// Empty if there is that table, or none at all: there are too many caches, or a price has more than 32 bits.
+    by_cache: ByCache,
 }
 
 /// Prices between two caches, and within one.
-#[derive(Clone, Debug)]
-pub(super) struct ByCache {
-    /// Each CPU's core and last-level cache.
-    seats: Box<[(u32, u32)]>,
-    caches: usize,
+#[derive(Clone, Debug, Default)]
+struct ByCache {
+    /// Each CPU's place.
+    seats: Box<[Seat]>,
+    caches: u32,
     /// Indexed by the cache that gets a line and the one that holds it.
     table: Box<[u32]>,
     smt_ps: u32,
 }
 
+/// A CPU's core and last-level cache.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    core: u32,
+    cache: u32,
+}
+
+/// Where the prices of a CPU that gets lines are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Where its row, or its cache's, begins.
+    start: u32,
+    /// Its core, if the table is by cache.
+    core: u32,
+}
+
 impl Prices {
     pub(super) fn new(topology: &Topology, costs: &LineCosts) -> Self {
         let is_small = topology.cpus() <= TABLED_CPUS;
+        let by_cache = if is_small { None } else { ByCache::new(topology, costs) };
         Self {
-            cpus: topology.cpus() as usize,
+            cpus: topology.cpus(),
             table: is_small.then(|| by_cpu(topology, costs)).flatten().unwrap_or_default(),
-            by_cache: if is_small { None } else { ByCache::new(topology, costs) },
+            by_cache: by_cache.unwrap_or_default(),
         }
     }
 
-    /// Where the row of the CPU `to` begins in the table by CPUs.
+    /// Where the prices of the CPU `to` are.
     #[inline]
-    pub(super) const fn row_of(&self, to: CpuId) -> usize {
-        to.index() * (self.cpus + 1) + 1
+    pub(super) fn row_of(&self, to: CpuId) -> Row {
+        match self.by_cache.seats.get(to.index()) {
+            None => Row { start: to.0 * (self.cpus + 1) + 1, core: 0 },
+            Some(seat) => Row { start: seat.cache * self.by_cache.caches, core: seat.core },
+        }
     }
 
-    /// The price for the CPU with this row to get a line from another CPU, if there is a table by CPUs.
-    #[inline]
-    pub(super) fn in_row_ps(&self, row: usize, from: usize) -> Option<u32> {
-        self.table.get(row + from).copied()
+    /// The price for the CPU with this row to get a line from another CPU, by a table by CPU, or by cache if `BY_CACHE`;
+    /// `None` if there is no such table.
+    #[inline(always)]
+    pub(super) fn in_row_ps<const BY_CACHE: bool>(&self, row: Row, from: usize) -> Option<u32> {
+        match BY_CACHE {
+            false => self.table.get(row.start as usize + from).copied(),
+            true => self.by_cache.in_row_ps(row, from),
+        }
     }
 
     /// Returns 0, and the price for `to` to get a line, for each CPU that may hold it, if there is a table by CPU.
     #[inline]
     pub(super) fn to(&self, to: CpuId) -> Option<&[u32]> {
-        let row = self.row_of(to);
-        self.table.get(row - 1..row + self.cpus)
+        let entries = self.cpus as usize + 1;
+        let start = to.index() * entries;
+        self.table.get(start..start + entries)
     }
 
-    /// Returns the price for the CPU with the number `to` to get a line from `from`: 0 for the same one, `None` without
-    /// a table, or without such a CPU.
+    /// Returns the price for `to` to get a line from `from`: 0 for the same one, `None` without a table.
     #[inline]
-    pub(super) fn between_ps(&self, from: usize, to: usize) -> Option<u32> {
-        match &self.by_cache {
-            None => self.in_row_ps(self.row_of(CpuId(to as u32)), from),
-            Some(_) if from == to => Some(0),
-            Some(by_cache) => by_cache.between_ps(from, to),
+    pub(super) fn between_ps(&self, from: CpuId, to: CpuId) -> Option<u32> {
+        let (row, writer) = (self.row_of(to), from.index());
+        match from == to {
+            true => Some(0),
+            false => self.in_row_ps::<false>(row, writer).or_else(|| self.in_row_ps::<true>(row, writer)),
         }
     }
 }
@@ -95,19 +119,19 @@ impl ByCache {
             }
         }
         Some(Self {
-            seats: places.iter().map(|place| (place.core.0, place.llc.0)).collect(),
-            caches,
+            seats: places.iter().map(|place| Seat { core: place.core.0, cache: place.llc.0 }).collect(),
+            caches: caches as u32,
             table: table.into(),
             smt_ps: u32::try_from(costs.smt_ps).ok()?,
         })
     }
 
-    #[inline]
-    fn between_ps(&self, from: usize, to: usize) -> Option<u32> {
-        let (&(core, has), &(own, gets)) = (self.seats.get(from)?, self.seats.get(to)?);
-        match core == own {
+    #[inline(always)]
+    fn in_row_ps(&self, row: Row, from: usize) -> Option<u32> {
+        let seat = self.seats.get(from)?;
+        match seat.core == row.core {
             true => Some(self.smt_ps),
-            false => self.table.get(gets as usize * self.caches + has as usize).copied(),
+            false => self.table.get(row.start as usize + seat.cache as usize).copied(),
         }
     }
 }
@@ -150,20 +174,20 @@ mod tests {
         assert!(expected(&prices), "{} CPUs", topology.cpus());
         let some = || [0, 1, 2, 9, 17, 40, 300, 511].map(|cpu| CpuId(cpu % topology.cpus())).into_iter();
         for (from, to) in some().flat_map(|from| some().map(move |to| (from, to))) {
-            let tabled = prices.between_ps(from.index(), to.index());
+            let tabled = prices.between_ps(from, to);
             let right = distance_ps(topology, &costs, from, to);
             assert!(tabled.is_none_or(|price| u64::from(price) == right), "{from:?} {to:?} {tabled:?}");
         }
     }
 
     fn is_untabled(prices: &Prices) -> bool {
-        prices.table.is_empty() && prices.by_cache.is_none()
+        prices.table.is_empty() && prices.by_cache.seats.is_empty()
     }
 
     #[test]
     fn prices_are_those_of_distances() {
         check(&Topology::regular(4, 2, 4, 2), COSTS, |prices| !prices.table.is_empty());
-        check(&Topology::regular(8, 4, 8, 2), COSTS, |prices| prices.by_cache.is_some());
+        check(&Topology::regular(8, 4, 8, 2), COSTS, |prices| !prices.by_cache.seats.is_empty());
         check(&Topology::regular(8, 64, 1, 1), COSTS, is_untabled);
         let large = LineCosts { hop_ps: 1 << 40, ..COSTS };
         check(&Topology::regular(8, 4, 8, 2), large, is_untabled);

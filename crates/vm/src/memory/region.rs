@@ -508,8 +508,37 @@ impl Region {
     fn move_rarely_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
         match self.watch.is_some() || self.crowded.is_some() {
             true => self.move_line_and_tell_ps(at, cpu, write),
-            false => self.move_only_ps(at, cpu, write).1,
+            false => match self.move_between_groups_ps(at, cpu, write) {
+                Some(price_ps) => price_ps,
+                None => self.move_anyhow_ps(at, cpu, write),
+            },
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn move_anyhow_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
+        self.move_only_ps(at, cpu, write).1
+    }
+
+    /// Like `move_from_writer_ps` where a bit may stand for several CPUs, which emitted code leaves to this.
+    #[inline(always)]
+    fn move_between_groups_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> Option<u64> {
+        // SAFETY: as in `move_only_ps`.
+        let (sharers, writer) = unsafe {
+            let sharers = self.sharers.start().as_ptr().cast::<u64>().add(at as usize);
+            (sharers, self.writers.start().as_ptr().cast::<u16>().add(at as usize))
+        };
+        // SAFETY: the same.
+        let mut line = unsafe { Line { sharers: *sharers, writer: (*writer).saturating_sub(1) } };
+        let moved = self.moves.known(at)?;
+        let price_ps = self.transfers.moved_ps(&mut line, &self.transfers.holder(cpu), write)?;
+        // SAFETY: the same.
+        unsafe { (*sharers, *writer) = (line.sharers, line.writer + 1) };
+        if price_ps > 0 {
+            moved.count(price_ps);
+        }
+        Some(price_ps)
     }
 
     /// Moves a line that its last writer still has, and that has moved before, for a price; otherwise does nothing. As
