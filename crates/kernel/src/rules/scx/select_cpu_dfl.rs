@@ -5,7 +5,7 @@
 //! near ones first) is in [`crate::state::idle::select`], beside the masks. The masks as BPF sees them are written here.
 
 use crate::state::cpu::{Cpu, after_ps};
-use crate::state::idle::{IdleMask, SelectCpu, Touched, has};
+use crate::state::idle::{IdleMask, IdleMasks, SelectCpu, Touched, has};
 use crate::state::kernel::Kernel;
 use crate::state::mask::write_mask;
 use crate::state::task::{State, Task};
@@ -40,6 +40,10 @@ impl Kernel {
 
     #[inline(never)]
     fn set_idle_otherwise<W: World>(&mut self, world: &mut W, c: CpuId, idle: bool) {
+        if self.idle.is_long() {
+            self.idle.set_plainly(c, idle);
+            return self.charge_long_write(c);
+        }
         self.idle.set_idle(c, idle);
         self.charge_idle(world, c);
         self.mirror_idle(world);
@@ -161,7 +165,10 @@ impl Kernel {
         (prev, is_asked): (CpuId, bool),
         wake_flags: u64,
     ) -> AtOnce {
-        if !self.idle.is_plain() || wake_flags & wake::SYNC != 0 {
+        if !self.idle.is_plain() {
+            return self.choose_otherwise(task, (prev, is_asked), wake_flags);
+        }
+        if wake_flags & wake::SYNC != 0 {
             return AtOnce::Unclear;
         }
         let t = &self.tasks[task];
@@ -182,6 +189,40 @@ impl Kernel {
             return AtOnce::ClaimedPrev;
         }
         AtOnce::Unclear
+    }
+
+    /// Like `choose_at_once` where masks are not plain, or take several lines.
+    #[inline(never)]
+    fn choose_otherwise(&mut self, task: TaskId, (prev, is_asked): (CpuId, bool), wake_flags: u64) -> AtOnce {
+        let t = &self.tasks[task];
+        let is_common = wake_flags & wake::SYNC == 0 && t.nr_allowed > 1 && t.migration_disabled == 0;
+        if !self.idle.is_long() || !is_common {
+            return AtOnce::Unclear;
+        }
+        let may_stay = is_asked && t.allows(prev);
+        if !self.idle.any_idle() {
+            // The search reads all lines.
+            for line in self.idle.long_lines() {
+                self.charge_idle_read(self.cpus.this_id(), IdleMask::Cpus, line);
+            }
+            if may_stay {
+                self.charge_long_write(prev);
+            }
+            return AtOnce::NoneIdle;
+        }
+        if may_stay && self.idle.claims_plainly(prev) {
+            self.charge_long_write(prev);
+            return AtOnce::ClaimedPrev;
+        }
+        AtOnce::Unclear
+    }
+
+    /// Charges for changing the bit of `cpu` in plain masks that take several lines.
+    #[inline]
+    fn charge_long_write(&mut self, cpu: CpuId) {
+        let this = &mut *self.cpus.this_cpu;
+        let line = IdleMasks::long_line(cpu);
+        this.spent_ps += self.lines.write_idle_ps(IdleMask::Cpus, line, &this.holder, this.moment());
     }
 
     /// Claims and returns the kernel's default choice for `task`; `c` is the waker's CPU.

@@ -37,13 +37,15 @@ pub struct IdleMasks {
     shown: bool,
     /// There is only that line, without a mask of cores, and only the kernel uses it.
     plain: bool,
+    /// The same, if that takes several lines.
+    long: bool,
 }
 
 impl IdleMasks {
     /// The masks of a machine with this topology; every CPU is online and none is idle.
     pub fn new(topology: &Topology) -> Self {
         let shape = Shape::new(topology);
-        Self {
+        let mut masks = Self {
             cpus: Mask::new(shape.words()),
             cores: Mask::new(shape.words()),
             spread: vec![0; topology.cpus() as usize],
@@ -51,9 +53,12 @@ impl IdleMasks {
             touched: Touched::default(),
             one_line: touched::fit_in_one_line(shape.words()),
             shown: false,
-            plain: touched::fit_in_one_line(shape.words()) && !shape.smt,
+            plain: false,
+            long: false,
             shape,
-        }
+        };
+        masks.note_plain();
+        masks
     }
 
     /// Sets whether the scheduler wants per-node masks (`SCX_OPS_BUILTIN_IDLE_PER_NODE`): searches then begin at a node
@@ -71,7 +76,8 @@ impl IdleMasks {
     }
 
     fn note_plain(&mut self) {
-        self.plain = self.one_line && !self.shape.smt && !self.shown;
+        let is_bare = !self.shape.smt && !self.shown && !self.per_node;
+        (self.plain, self.long) = (is_bare && self.one_line, is_bare && !self.one_line);
     }
 
     /// Returns whether all that is known of idle CPUs is in one line, which only the kernel reads and writes. Then who
@@ -81,10 +87,16 @@ impl IdleMasks {
         self.plain
     }
 
+    /// Like [`IdleMasks::is_plain`], where that takes several lines.
+    #[inline]
+    pub(crate) const fn is_long(&self) -> bool {
+        self.long
+    }
+
     /// [`IdleMasks::set_idle`] of plain masks, whose line the caller charges for.
     #[inline(always)]
     pub(crate) fn set_plainly(&mut self, cpu: CpuId, idle: bool) {
-        debug_assert!(self.plain, "nothing else changes with the bit");
+        debug_assert!(self.plain || self.long, "nothing else changes with the bit");
         let (word, bit) = place(cpu);
         if idle {
             self.cpus.add(word, bit);
@@ -96,7 +108,7 @@ impl IdleMasks {
     /// Claims `cpu` if it is idle in plain masks, whose line the caller charges for.
     #[inline(always)]
     pub(crate) fn claims_plainly(&mut self, cpu: CpuId) -> bool {
-        debug_assert!(self.plain, "nothing else changes with the bit");
+        debug_assert!(self.plain || self.long, "nothing else changes with the bit");
         let (word, bit) = place(cpu);
         self.cpus.remove(word, bit)
     }

@@ -150,8 +150,8 @@ impl IdleMasks {
     /// Searches outwards from the last CPU's cache to its node to the whole machine.
     #[inline]
     fn outwards(&mut self, task: &SelectCpu<'_>, core: u64) -> Option<CpuId> {
-        if self.cpus.is_empty() && self.one_line {
-            // No core is idle either: all searches would read these lines and find nothing.
+        if self.cpus.is_empty() && !self.per_node {
+            // No core is idle either: each search would read all lines of the masks and find nothing.
             if self.shape.smt {
                 self.note_search(IdleMask::Cores, None, 0, None);
             }

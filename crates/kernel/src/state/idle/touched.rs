@@ -87,6 +87,18 @@ impl IdleMasks {
         std::mem::take(&mut self.touched)
     }
 
+    /// The lines of plain masks that take several ([`IdleMasks::is_long`]).
+    #[inline]
+    pub(crate) fn long_lines(&self) -> std::ops::Range<u32> {
+        0..self.shape.words().div_ceil(WORDS_PER_LINE) as u32
+    }
+
+    /// Which of them has a CPU's bit.
+    #[inline]
+    pub(crate) const fn long_line(cpu: CpuId) -> u32 {
+        cpu.0 / CPUS_PER_LINE
+    }
+
     /// The line of a CPU's bit.
     #[inline]
     fn line_of(&self, cpu: CpuId) -> usize {
@@ -128,12 +140,15 @@ impl IdleMasks {
             return;
         }
         let last = (words - 1) / WORDS_PER_LINE;
+        let Some(found) = found else {
+            *read |= u64::MAX >> (63 - last.min(63));
+            return;
+        };
         let line = |cpu: u32| (cpu / CPUS_PER_LINE) as usize;
-        let (first, end) = (line(after).min(last), found.map(|cpu| line(cpu.0)));
-        let passes = |at: usize| match end {
-            Some(end) if found.is_some_and(|cpu| cpu.0 > after) => (first..=end).contains(&at),
-            Some(end) => at >= first || at <= end,
-            None => true,
+        let (first, end) = (line(after).min(last), line(found.0));
+        let passes = |at: usize| match found.0 > after {
+            true => (first..=end).contains(&at),
+            false => at >= first || at <= end,
         };
         *read |= (0..=last).filter(|&at| passes(at)).map(bit).fold(0, |bits, bit| bits | bit);
     }
