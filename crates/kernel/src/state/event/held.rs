@@ -9,7 +9,7 @@ use keel_abi::CpuId;
 use std::cell::Cell;
 
 /// How many CPUs the list holds at most.
-const MOST: usize = 16;
+const MOST: usize = 64;
 /// A CPU that is due later than so many in the list is not added.
 const NEAR: usize = 8;
 

@@ -6,6 +6,7 @@
 
 mod held;
 mod tournament;
+mod waiters;
 mod wheel;
 
 use crate::state::event::tournament::{Tournament, first_key, instant, key};

@@ -4,10 +4,12 @@
 //! each; a changed key plays again only in the groups above it, and only as far as a winner changes. A whole group is
 //! looked at only when its winner gets later: one that becomes first is known to win.
 //!
-//! On a machine of several groups, CPUs in the middle of a kernel path are in a list of their own ([`Held`]).
+//! On a machine of several groups, CPUs in the middle of a kernel path are in a list of their own ([`Held`]), or in a
+//! queue ([`Waiters`]).
 
 use crate::state::event::MAX_INSTANT;
 use crate::state::event::held::Held;
+use crate::state::event::waiters::Waiters;
 use keel_abi::{CpuId, Instant};
 
 /// Bits of a key that hold the CPU's number.
@@ -70,9 +72,12 @@ pub(super) struct Tournament {
     winner: u64,
     /// The winner of the final, where there are several groups.
     of_final: u64,
+    /// The earlier one of that and of the first of the waiters.
+    of_others: u64,
     /// There are so few CPUs that half a group holds them.
     is_small: bool,
     held: Held,
+    waiters: Waiters,
 }
 
 impl Tournament {
@@ -87,8 +92,10 @@ impl Tournament {
             cpus: total,
             winner: NEVER,
             of_final: NEVER,
+            of_others: NEVER,
             is_small: cpus as usize <= LANES / 2,
             held: Held::new(),
+            waiters: Waiters::new(if total == 1 { 0 } else { cpus as usize }),
         }
     }
 
@@ -128,7 +135,7 @@ impl Tournament {
     fn exchange_in_rounds(&mut self, (cpu, key): (CpuId, u64), next: CpuId, is_held: bool) {
         let are_held = is_held && self.winner == self.held.first();
         if are_held && self.held.changes_places(key) {
-            self.winner = self.of_final.min(self.held.first());
+            self.winner = self.of_others.min(self.held.first());
             return;
         }
         match is_held {
@@ -143,8 +150,17 @@ impl Tournament {
         if self.held.try_add(key) {
             self.winner = self.winner.min(key);
         } else {
+            self.hold_elsewhere(cpu, key);
+            self.winner = self.winner.min(self.of_others);
+        }
+    }
+
+    #[inline(never)]
+    fn hold_elsewhere(&mut self, cpu: CpuId, key: u64) {
+        if self.waiters.joins(key) {
+            self.of_others = self.of_others.min(key);
+        } else {
             self.play_rounds(cpu, key);
-            self.winner = self.winner.min(self.of_final);
         }
     }
 
@@ -162,7 +178,9 @@ impl Tournament {
     #[inline]
     pub(super) fn at(&self, cpu: CpuId) -> Instant {
         let place = self.cpus + cpu.index() - 1;
-        match instant(self.groups[place / LANES].0[place % LANES].min(self.held.key(cpu))) {
+        match instant(
+            self.groups[place / LANES].0[place % LANES].min(self.held.key(cpu)).min(self.waiters.key(cpu)),
+        ) {
             AFTER_ALL => Instant::NEVER,
             at => at,
         }
@@ -200,12 +218,22 @@ impl Tournament {
         if self.winner == self.held.first() {
             self.held.take_first();
         } else {
-            self.take_from_final(cpu);
+            self.take_from_others(cpu);
         }
-        self.winner = self.of_final.min(self.held.first());
+        self.winner = self.of_others.min(self.held.first());
     }
 
     #[inline(never)]
+    fn take_from_others(&mut self, cpu: CpuId) {
+        if self.winner == self.waiters.first() {
+            self.waiters.take_first();
+        } else {
+            self.take_from_final(cpu);
+        }
+        self.of_others = self.of_final.min(self.waiters.first());
+    }
+
+    #[inline(always)]
     fn take_from_final(&mut self, cpu: CpuId) {
         let (mut key, mut place) = (NEVER, self.cpus + cpu.index() - 1);
         loop {
@@ -241,8 +269,11 @@ impl Tournament {
     #[inline(never)]
     fn play_after_list(&mut self, cpu: CpuId, key: u64) {
         self.held.remove(cpu);
+        if self.waiters.remove(cpu) {
+            self.of_others = self.of_final.min(self.waiters.first());
+        }
         self.play_rounds(cpu, key);
-        self.winner = self.of_final.min(self.held.first());
+        self.winner = self.of_others.min(self.held.first());
     }
 
     #[inline(never)]
@@ -257,6 +288,7 @@ impl Tournament {
         }
         if let Some(winner) = self.groups[0].replace(place, key, self.of_final) {
             self.of_final = winner;
+            self.of_others = winner.min(self.waiters.first());
         }
     }
 }
