@@ -187,37 +187,43 @@ impl VirtualLock {
     #[inline(always)]
     pub(crate) fn pass_in_line(&mut self, now: Instant, costs: &Costs, line_ps: u64) -> (Span, Span) {
         debug_assert!(!self.is_free(now));
-        let line_ns = whole_ns(line_ps);
-        self.free_at += Span::from_ns(line_ns);
-        let taken = self.wait_here(now, Span::from_ns(costs.lock_acquire_ns + line_ns), costs);
-        (taken.at.since(now), taken.waited)
+        self.waits_in_line(now, costs, line_ps)
     }
 
     #[inline(never)]
     fn take_in_line(&mut self, now: Instant, cpu: CpuId, costs: &Costs, line_ps: u64) -> (Span, Span) {
-        self.disturb(now, line_ps);
-        let taken = self.acquire(now, cpu, costs, line_ps).expect("nobody holds it");
-        (taken.at.since(now), taken.waited)
+        debug_assert!(self.holder.is_none() && self.free_at > now, "it is known how long others have it");
+        self.holder = Some(cpu);
+        self.waits_in_line(now, costs, line_ps)
+    }
+
+    /// The lock is not free, and the line moves to the CPU while it waits, as in `disturb`.
+    #[inline(always)]
+    fn waits_in_line(&mut self, now: Instant, costs: &Costs, line_ps: u64) -> (Span, Span) {
+        let line_ns = whole_ns(line_ps);
+        self.free_at = Instant::from_ns(self.free_at.as_ns() + line_ns);
+        let taken = self.gets_in_line(now, Span::from_ns(costs.lock_acquire_ns + line_ns), costs);
+        (Span::from_ns(taken.at.as_ns() - now.as_ns()), taken.waited)
+    }
+
+    #[inline(never)]
+    fn wait(&mut self, now: Instant, took: Span, costs: &Costs) -> Acquired {
+        self.gets_in_line(now, took, costs)
     }
 
     /// The lock's release time is known, but is later than the request.
-    #[inline(never)]
-    fn wait(&mut self, now: Instant, took: Span, costs: &Costs) -> Acquired {
-        self.wait_here(now, took, costs)
-    }
-
     #[inline(always)]
-    fn wait_here(&mut self, now: Instant, took: Span, costs: &Costs) -> Acquired {
-        let waited = self.free_at.since(now);
+    fn gets_in_line(&mut self, now: Instant, took: Span, costs: &Costs) -> Acquired {
+        let waited_ns = self.free_at.as_ns() - now.as_ns();
         while self.pending.front().is_some_and(|&at| at <= now) {
             self.pending.pop_front();
         }
         let before = self.pending.len() as u64;
         // Each pair of waiters that spin at the same time slows down one hand-over, the one to the later waiter.
-        let handover = costs.handover(before);
-        let at = self.free_at + took + handover;
+        let handover_ns = costs.handover(before).as_ns();
+        let at = Instant::from_ns(self.free_at.as_ns() + took.as_ns() + handover_ns);
         self.pending.push_back(at);
-        self.taken(Acquired { at, waited: waited + handover }, before + 1)
+        self.taken(Acquired { at, waited: Span::from_ns(waited_ns + handover_ns) }, before + 1)
     }
 
     #[inline]
