@@ -90,6 +90,14 @@ impl Frequent {
 
     /// Whether serving it takes so little that it must not panic.
     pub const fn is_simple(self) -> bool {
-        matches!(self, Self::MapLookup | Self::SpinLock | Self::SpinUnlock)
+        matches!(
+            self,
+            Self::MapLookup
+                | Self::SpinLock
+                | Self::SpinUnlock
+                | Self::DsqInsertVtime
+                | Self::TaskSetSlice
+                | Self::TaskSetVtime
+        )
     }
 }

@@ -1,17 +1,20 @@
 //! Calls of the functions that programs call most often ([`Frequent`]), where they are usual: what `call` does, with
 //! what is known of the function and of the callback.
 //!
-//! Any program may call the simple ones. They call hardly anything that isn't inlined, so an engine's entry for one of
-//! them has no frame of its own. Until a call is known to be usual, it has only set the CPU's clock.
+//! The simple ones call hardly anything that isn't inlined, so an engine's entry for one of them has no frame of its own.
+//! Until a call is known to be usual, it has only set the CPU's clock.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
 use crate::state::callback::Callback;
 use crate::state::cpu::after_ps;
 use crate::state::kernel::Kernel;
+use crate::state::layout::dsq_insert_vtime_args::{DSQ_ID, ENQ_FLAGS, SLICE, VTIME};
 use crate::state::layout::task as field;
+use crate::state::task::Direct;
 use keel_abi::bpf::{CallSite, Ea, Frequent, FuncId, NoValue, World};
 use keel_abi::lines::whole_ns;
+use keel_abi::scx::{Op, enq, ops_flags};
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
 /// The value of a call, or why there is none yet.
@@ -32,6 +35,13 @@ impl Kernel {
             Frequent::MapLookup => self.look_up_at_once(site, [Ea(a[0]), Ea(a[1])]),
             Frequent::SpinLock => self.spin_lock_at_once(site, Ea(a[0])),
             Frequent::SpinUnlock => self.spin_unlock_at_once(site, Ea(a[0])),
+            Frequent::DsqInsertVtime => self.insert_vtime_at_once(site, [Ea(a[0]), Ea(a[1])]),
+            Frequent::TaskSetSlice => {
+                self.write_task_at_once(site, F::TaskSetSlice, (Ea(a[0]), field::SCX_SLICE), a[1])
+            }
+            Frequent::TaskSetVtime => {
+                self.write_task_at_once(site, F::TaskSetVtime, (Ea(a[0]), field::SCX_DSQ_VTIME), a[1])
+            }
             _ => self.serve_in_turn(site, which, a),
         }
     }
@@ -137,6 +147,62 @@ impl Kernel {
         cpu.releases_spin();
         self.pays_at_once(site.number, price_ps);
         Ok(0)
+    }
+
+    /// A usual callback's write to a field of a `task_struct`, which no other CPU can observe before its next call.
+    #[inline(always)]
+    fn write_task_at_once<W: World>(
+        &mut self,
+        site: CallSite<'_, W>,
+        f: F,
+        (task, field): (Ea, u64),
+        value: u64,
+    ) -> Answer {
+        self.callback_comes_to(site.usage);
+        let price_ps = self.price_at_once(f)?;
+        let callback = &self.cpus.this_cpu.callback;
+        let may_call = callback.is_usual() && self.terms[f as usize].allows_callback(callback.caller.op);
+        if !may_call || self.task_at(task).is_none() {
+            return RARE;
+        }
+        if !site.world.put_words_at_once(task.offset(field), [value]) {
+            return RARE;
+        }
+        self.pays_at_once(site.number, price_ps);
+        Ok(1)
+    }
+
+    /// A plain callback's first insert of its own task, which is only noted.
+    #[inline(always)]
+    fn insert_vtime_at_once<W: World>(&mut self, site: CallSite<'_, W>, [task, args]: [Ea; 2]) -> Answer {
+        const RARE_FLAGS: u64 = enq::CLEAR_OPSS | enq::DSQ_PRIQ | enq::IMMED;
+        self.callback_comes_to(site.usage);
+        let f = F::DsqInsertVtime;
+        let price_ps = self.price_at_once(f)?;
+        let callback = &self.cpus.this_cpu.callback;
+        let (op, subject) = (callback.caller.op, callback.subject);
+        let is_own = matches!(op, Op::SelectCpu | Op::Enqueue) && !callback.has_dispatched;
+        if !is_own || !callback.is_plain() || !self.terms[f as usize].allows_callback(op) {
+            return RARE;
+        }
+        const { assert!(DSQ_ID == 0 && SLICE == 8 && VTIME == 16 && ENQ_FLAGS == 24) };
+        let Some([id, slice_ns, vtime, enq_flags]) = site.world.words_at_once(args) else { return RARE };
+        let is_rare = enq_flags & RARE_FLAGS != 0 || self.scx.flags & ops_flags::ALWAYS_ENQ_IMMED != 0;
+        let t = &mut self.tasks[subject];
+        if is_rare || slice_ns == 0 || t.ea != task {
+            return RARE;
+        }
+        const { assert!(field::SCX_DSQ_VTIME == field::SCX_SLICE + 8) };
+        if !site.world.put_words_at_once(task.offset(field::SCX_SLICE), [slice_ns, vtime]) {
+            return RARE;
+        }
+        t.direct = Some(Direct { dsq: DsqId(id), enq_flags: enq_flags | enq::DSQ_PRIQ });
+        self.pays_at_once(site.number, price_ps);
+        let cpu = &mut *self.cpus.this_cpu;
+        cpu.callback.has_dispatched = true;
+        cpu.direct_by = Some((subject, cpu.callback.caller));
+        self.counters.scheduler_inserts += 1;
+        Ok(1)
     }
 
     /// The price of a function, if its answer is not to wait for anything.
