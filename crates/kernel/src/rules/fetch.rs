@@ -48,7 +48,7 @@ impl Kernel {
         t.fetch();
         // Not `t.ea`: reading that would wait for the task.
         let ea = Ea(self.task_base.0 + TASK_STRIDE * u64::from(task.0));
-        world.fetch(ea, &[0, field::FLAGS, field::SCHED_INFO_PCOUNT]);
+        world.fetch(ea, &[0, field::FLAGS, field::SE_SUM_EXEC_RUNTIME, field::SCHED_INFO_PCOUNT]);
         self.lines.fetch_task(task);
         self.queues.table.links.fetch(task);
     }
