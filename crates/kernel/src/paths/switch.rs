@@ -71,30 +71,23 @@ impl<E: Engine> Sim<E> {
             self.k.this_cpu().stack.push(set);
             return self.release_cpu(c, next);
         }
-        if prev.is_idle() && !next.is_idle() && !std::mem::take(&mut self.k.this_cpu().in_stopper) {
-            self.update_idle(c, false, true, set, |sim| sim.set_next(c, prev, next));
-        } else {
-            self.go(set, |sim| sim.set_next(c, prev, next));
+        let was_idle =
+            prev.is_idle() && !next.is_idle() && !std::mem::take(&mut self.k.this_cpu().in_stopper);
+        if if was_idle { self.updated_idle(c, false, true, || set) } else { self.may_go(|| set) } {
+            self.set_next_here(c, prev, next);
         }
     }
 
-    /// `__scx_update_idle()`: the masks first, then the scheduler, but of real transitions only;
-    /// then on with `frame`.
+    /// `__scx_update_idle()`: the masks first, then the scheduler, but of real transitions only. Returns whether the caller
+    /// is to take the step of `frame`.
     #[inline(always)]
-    pub(crate) fn update_idle(
-        &mut self,
-        c: CpuId,
-        idle: bool,
-        real: bool,
-        frame: Frame,
-        step: impl FnOnce(&mut Self),
-    ) {
+    fn updated_idle(&mut self, c: CpuId, idle: bool, real: bool, frame: impl Fn() -> Frame) -> bool {
         self.k.set_idle(self.vm.world(), c, idle);
         if !real || self.k.this_cpu().bypassing {
-            return self.go(frame, step);
+            return self.may_go(frame);
         }
         let args = [self.k.cpu_argument(c), u64::from(idle)];
-        self.call(c, Op::UpdateIdle, (TaskId::IDLE, &args), frame, step);
+        self.called(c, Op::UpdateIdle, (TaskId::IDLE, &args), frame)
     }
 
     /// [`Frame::PutPrev`]: a task with slice left goes to the head of the local queue, unless it had to run at once.
@@ -128,11 +121,16 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::SetNext`]: the switch itself, then `ops.running` or `ops.update_idle`.
+    #[inline(never)]
     pub(crate) fn set_next(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        self.set_next_here(c, prev, next);
+    }
+
+    /// Like `set_next`, inlined into the path to it.
+    #[inline(always)]
+    fn set_next_here(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         if prev == next {
-            let real = std::mem::take(&mut self.k.this_cpu().in_stopper);
-            let done = Frame::Scheduled { prev: TaskId::IDLE };
-            return self.update_idle(c, true, real, done, |sim| sim.scheduled(c, TaskId::IDLE));
+            return self.stays_idle(c);
         }
         self.k.switch_to(c, prev, next);
         let mut args = [0];
@@ -151,17 +149,29 @@ impl<E: Engine> Sim<E> {
             }
         }
         let done = Frame::Scheduled { prev };
-        if self.k.this_cpu().next_class > SchedClass::Ext {
+        let goes_on = if self.k.this_cpu().next_class > SchedClass::Ext {
             self.k.this_cpu().stack.push(done);
-            self.push_after_switch(c);
+            return self.push_after_switch(c);
         } else if next.is_idle() {
             // The CPU that put a task here after the pick did not see an idle CPU.
             if self.k.first_local(c).is_some() {
                 self.k.resched(c, c);
             }
-            self.update_idle(c, true, true, done, |sim| sim.scheduled(c, prev));
+            self.updated_idle(c, true, true, || done)
         } else {
-            self.call(c, Op::Running, (next, &args), done, |sim| sim.scheduled(c, prev));
+            self.called(c, Op::Running, (next, &args), || done)
+        };
+        if goes_on {
+            self.scheduled_after(c, prev, self.has_died(prev), true);
+        }
+    }
+
+    /// The end of [`Sim::set_next`] if the CPU was idle and stays so.
+    #[inline(never)]
+    fn stays_idle(&mut self, c: CpuId) {
+        let real = std::mem::take(&mut self.k.this_cpu().in_stopper);
+        if self.updated_idle(c, true, real, || Frame::Scheduled { prev: TaskId::IDLE }) {
+            self.scheduled(c, TaskId::IDLE);
         }
     }
 
@@ -178,7 +188,9 @@ impl<E: Engine> Sim<E> {
             if self.k.first_local(c).is_some() {
                 self.k.resched(c, c);
             }
-            self.update_idle(c, true, true, trace, |sim| sim.trace_switch(c, prev, next, 0));
+            if self.updated_idle(c, true, true, || trace) {
+                self.trace_switch(c, prev, next, 0);
+            }
         } else {
             let args = [self.k.tasks[next].ea.0];
             self.call(c, Op::Running, (next, &args), trace, |sim| sim.trace_switch(c, prev, next, 0));
@@ -188,8 +200,12 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Scheduled`]: does deferred moves, releases the lock, and reaps the previous task if it is dead.
     #[inline(always)]
     pub(crate) fn scheduled(&mut self, c: CpuId, prev: TaskId) {
-        let is_dead = !prev.is_idle() && self.k.tasks[prev].state == State::Dead;
-        self.scheduled_after(c, prev, is_dead, false);
+        self.scheduled_after(c, prev, self.has_died(prev), false);
+    }
+
+    #[inline(always)]
+    fn has_died(&self, prev: TaskId) -> bool {
+        !prev.is_idle() && self.k.tasks[prev].state == State::Dead
     }
 
     /// Like `scheduled` if it is known whether the previous task is dead, and perhaps that the path `goes_on`.
