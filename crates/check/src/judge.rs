@@ -123,11 +123,10 @@ impl Judge {
             What::Queued { .. } => self.pass(event),
             What::Held { .. } => self.pass(event),
             What::Pulled { .. } => self.pass(event),
-            What::Wakeup { .. }
-            | What::Placed { .. }
-            | What::Migrate { .. }
-            | What::Count { .. }
-            | What::LockWait { .. } => self.event_apart(event),
+            What::Wakeup { .. } | What::Placed { .. } | What::Migrate { .. } | What::Count { .. } => {
+                self.event_apart(event)
+            }
+            What::LockWait { .. } => self.lock_wait(event),
             What::LockWaits { .. } => self.pass_rarely(event),
             What::Fork { .. }
             | What::Exit { .. }
@@ -157,6 +156,14 @@ impl Judge {
             What::Placed { .. } => self.pass(event),
             What::Migrate { .. } => self.pass(event),
             What::Count { .. } => self.pass(event),
+            _ => self.pass_rarely(event),
+        }
+    }
+
+    /// Like `event` for long waits for locks, which are frequent if many CPUs want one.
+    #[inline(never)]
+    fn lock_wait(&mut self, event: &Event) {
+        match event.what {
             What::LockWait { .. } => self.pass(event),
             _ => self.pass_rarely(event),
         }

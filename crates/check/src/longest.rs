@@ -66,20 +66,29 @@ impl Found {
         duration: Span,
         make: impl FnOnce() -> Finding,
     ) {
+        if self.counts(whose, start, duration) {
+            self.keep(Finding { blame: whose, start, duration, ..make() });
+        }
+    }
+
+    /// Counts a finding. Returns whether it is to be kept.
+    #[inline]
+    pub(crate) fn counts(&mut self, whose: Blame, start: Instant, duration: Span) -> bool {
         self.count += 1;
         match whose {
             Blame::Scheduler => self.sums.add(duration),
             Blame::Program => self.of_programs += 1,
         }
         let is_longer = |last: &Finding| (duration, last.start) > (last.duration, start);
-        if self.kept.len() == self.most && !self.kept.last().is_some_and(is_longer) {
-            return;
-        }
+        self.kept.len() < self.most || self.kept.last().is_some_and(is_longer)
+    }
+
+    /// Keeps a finding that was counted, in place of the shortest.
+    pub(crate) fn keep(&mut self, finding: Finding) {
+        let (start, duration) = (finding.start, finding.duration);
         let place = self.kept.partition_point(|f| (f.duration, start) >= (duration, f.start));
-        if place < self.most {
-            self.kept.insert(place, Finding { blame: whose, ..make() });
-            self.kept.truncate(self.most);
-        }
+        self.kept.insert(place, finding);
+        self.kept.truncate(self.most);
     }
 
     /// The kept findings, and the total number.

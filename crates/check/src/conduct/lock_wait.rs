@@ -129,24 +129,30 @@ impl LockWaits {
             return;
         }
         let start = Instant::from_ns(at.as_ns().saturating_sub(waited.as_ns()));
-        self.found.add(start, waited, || {
-            let (which, other) = match lock {
-                Lock::Runqueue(other) => (format!("the runqueue lock of CPU {other}"), Some(other)),
-                Lock::Dsq(dsq) => (format!("the lock of queue {:#x}", dsq.0), None),
-                Lock::Bpf(address) => (format!("the scheduler's lock at {address:#x}"), None),
-            };
-            Finding {
-                kind: Kind::LockWait,
-                blame: Blame::Scheduler,
-                start,
-                duration: waited,
-                threshold: CONTENDED,
-                cpus: [Some(cpu), other.filter(|&other| other != cpu)].into_iter().flatten().collect(),
-                tasks: Vec::new(),
-                events: vec![start, at],
-                decision: None,
-                text: format!("CPU {cpu} waited {waited} for {which}"),
-            }
+        if self.found.counts(Blame::Scheduler, start, waited) {
+            self.keep_contended((start, at), cpu, lock, waited);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep_contended(&mut self, (start, at): (Instant, Instant), cpu: CpuId, lock: Lock, waited: Span) {
+        let (which, other) = match lock {
+            Lock::Runqueue(other) => (format!("the runqueue lock of CPU {other}"), Some(other)),
+            Lock::Dsq(dsq) => (format!("the lock of queue {:#x}", dsq.0), None),
+            Lock::Bpf(address) => (format!("the scheduler's lock at {address:#x}"), None),
+        };
+        self.found.keep(Finding {
+            kind: Kind::LockWait,
+            blame: Blame::Scheduler,
+            start,
+            duration: waited,
+            threshold: CONTENDED,
+            cpus: [Some(cpu), other.filter(|&other| other != cpu)].into_iter().flatten().collect(),
+            tasks: Vec::new(),
+            events: vec![start, at],
+            decision: None,
+            text: format!("CPU {cpu} waited {waited} for {which}"),
         });
     }
 }
