@@ -94,8 +94,8 @@ impl<E: Engine> Sim<E> {
         is_free
     }
 
-    /// Like `may_go_straight`. It may be known that the path `goes_on`: it has asked whether it may, and has done nothing
-    /// since that a CPU could have to pause for.
+    /// Like `may_go_straight`. It may be known that the path `goes_on`: it has asked whether it may, and has done
+    /// nothing since that a CPU could have to pause for.
     #[inline(always)]
     pub(crate) fn may_go_straight_knowing(&mut self, goes_on: bool, frame: impl FnOnce() -> Frame) -> bool {
         debug_assert!(!goes_on || self.goes_on());

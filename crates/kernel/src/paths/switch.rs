@@ -78,8 +78,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// `__scx_update_idle()`: the masks first, then the scheduler, but of real transitions only. Returns whether the caller
-    /// is to take the step of `frame`.
+    /// `__scx_update_idle()`: the masks first, then the scheduler, but of real transitions only. Returns whether the
+    /// caller is to take the step of `frame`.
     #[inline(always)]
     fn updated_idle(&mut self, c: CpuId, idle: bool, real: bool, frame: impl Fn() -> Frame) -> bool {
         self.k.set_idle(self.vm.world(), c, idle);

@@ -235,8 +235,8 @@ impl<E: Engine> Sim<E> {
         self.go(activate, |sim| sim.wake_activate_later(c, task, target, flags, waker));
     }
 
-    /// Like `wake_lock` right after the scheduler has placed the task: its CPU is still there. `STRAIGHT` means the same
-    /// as in `selected`.
+    /// Like `wake_lock` right after the scheduler has placed the task: its CPU is still there. `STRAIGHT` means the
+    /// same as in `selected`.
     #[inline(always)]
     fn lock_and_activate<const STRAIGHT: bool>(
         &mut self,

@@ -182,8 +182,8 @@ impl VirtualLock {
         (took, Span::ZERO)
     }
 
-    /// Like [`VirtualLock::take`] for a lock that is not free yet. [`VirtualLock::is_over`] is to follow in the same step:
-    /// nobody asks in between who holds it.
+    /// Like [`VirtualLock::take`] for a lock that is not free yet. [`VirtualLock::is_over`] is to follow in the same
+    /// step: nobody asks in between who holds it.
     #[inline(always)]
     pub(crate) fn pass_in_line(&mut self, now: Instant, costs: &Costs, line_ps: u64) -> (Span, Span) {
         debug_assert!(!self.is_free(now));
