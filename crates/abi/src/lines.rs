@@ -658,6 +658,41 @@ mod tests {
     }
 
     #[test]
+    fn on_large_machines_a_line_costs_what_its_way_costs() {
+        let costs = LineCosts {
+            smt_ps: 1,
+            llc_ps: 10,
+            node_ps: 100,
+            hop_ps: 1000,
+            more_hops_ps: 500,
+            memory_ps: 7,
+            ..LineCosts::default()
+        };
+        let t = Transfers::new(Topology::regular(8, 4, 8, 2), costs);
+        let some = || [0, 1, 2, 17, 40, 300, 511].map(CpuId).into_iter();
+        for (from, to) in some().flat_map(|from| some().map(move |to| (from, to))).filter(|(a, b)| a != b) {
+            let (line, by) = (t.line_of(from), t.holder(to));
+            let check = |write: bool, price: u64, after: Line| {
+                let mut expected = line;
+                let right = match write {
+                    true => t.take_anyhow_ps(&mut expected, to),
+                    false => t.share_anyhow_ps(&mut expected, to),
+                };
+                assert_eq!((price, after), (right, expected), "{from:?} {to:?} {write}");
+                let mut moved = line;
+                assert_eq!(t.moved_ps(&mut moved, &by, write), Some(right));
+                assert_eq!(moved, expected);
+            };
+            let mut taken = line;
+            check(true, t.write_ps(&mut taken, to), taken);
+            let mut shared = line;
+            if !by.reads(&shared) {
+                check(false, t.read_ps(&mut shared, to), shared);
+            }
+        }
+    }
+
+    #[test]
     fn a_line_that_its_writer_gave_up_comes_from_memory() {
         let costs = LineCosts { llc_ps: 10, memory_ps: 7, ..LineCosts::default() };
         let t = Transfers::new(Topology::regular(1, 1, 3, 1), costs);

@@ -2,7 +2,7 @@
 //!
 //! On a machine with many CPUs, a few run kernel code at the same time: each takes a step, finds another due first, and
 //! is due again some nanoseconds later. A short sorted list of those costs less than a tournament among all CPUs. A CPU
-//! that is due later than [`NEAR`] of them, because it waits for a lock, stays in the tournament: it is not due soon.
+//! that is due later than [`NEAR`] of them, because it waits for a lock, is elsewhere: it is not due soon.
 
 use crate::state::event::tournament::{NEVER, cpu_of};
 use keel_abi::CpuId;
