@@ -181,14 +181,14 @@ impl Conduct {
                 self.switches(at, cpu, slots, why);
             }
             What::Wakeup { target, waker, .. } => {
-                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, None, wakee);
+                return self.wakes((at, cpu), (Act::Woken, waker), slots, target, None, wakee);
             }
             What::Woken { target, waker, prev, by, inserted, .. } => {
                 let placed = Some((by, prev, inserted));
-                return self.wakes(at, cpu, (Act::Woken, waker), slots, target, placed, wakee);
+                return self.wakes((at, cpu), (Act::Woken, waker), slots, target, placed, wakee);
             }
             What::Fork { target, parent, .. } => {
-                return self.wakes(at, cpu, (Act::Forked, parent), slots, target, None, wakee);
+                return self.wakes((at, cpu), (Act::Forked, parent), slots, target, None, wakee);
             }
             What::Pulled { from, to, .. } => self.pulled(at, cpu, slots.near_task(), from, to),
             What::LockWait { lock, waited } => self.locks.contended(at, cpu, lock, waited),
@@ -330,8 +330,7 @@ impl Conduct {
     #[inline(always)]
     fn wakes(
         &mut self,
-        at: Instant,
-        by: CpuId,
+        (at, by): (Instant, CpuId),
         (act, waker): (Act, TaskId),
         slots: Slots,
         to: CpuId,
