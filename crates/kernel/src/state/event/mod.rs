@@ -22,9 +22,12 @@ pub enum Source {
     Cpu(CpuId),
 }
 
-/// The last moment that virtual time can reach: 51 days. Anything due later never happens. A CPU whose last step takes it
-/// past that, by some hours at most, still has a moment that fits in a key.
-pub const MAX_INSTANT: Instant = Instant::from_ns((1 << 52) - (1 << 46));
+/// The last moment that virtual time can reach: 51 days. Anything due later never happens.
+pub const MAX_INSTANT: Instant = Instant::from_ns(MAX_HELD.as_ns() - (1 << 46));
+
+/// The latest moment of a CPU in the middle of a kernel path, whose last step may have taken it beyond
+/// [`MAX_INSTANT`]: by some hours at most.
+const MAX_HELD: Instant = Instant::from_ns((1 << 52) - 1);
 
 /// The most CPUs that one queue can hold.
 pub const MAX_CPUS: u32 = 1 << tournament::CPU_BITS;
@@ -72,7 +75,7 @@ impl EventQueue {
         self.cpus.set(cpu, at);
     }
 
-    /// Like `return_cpu` for a CPU that is in the middle of a kernel path: it is due soon.
+    /// Like `return_cpu` for a CPU that is in the middle of a kernel path: it is due soon, at [`MAX_HELD`] at the latest.
     #[inline]
     pub fn hold_cpu(&mut self, cpu: CpuId, at: Instant) {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);

@@ -65,6 +65,7 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
             }
             // Only a CPU without an event returns or is held.
             Act::ReturnCpu(cpu, ns) | Act::HoldCpu(cpu, ns) => {
+                let ns = if let Act::HoldCpu(..) = act { ns.min(MAX_HELD.as_ns()) } else { ns };
                 model.clear(CpuId(cpu));
                 queue.clear_cpu(CpuId(cpu));
                 model.add(Instant::from_ns(ns), Source::Cpu(CpuId(cpu)));
@@ -99,6 +100,7 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
             }
             // It takes the next event if that is a CPU's. A CPU that comes first just goes on.
             Act::Exchange(cpu, ns, is_held) => {
+                let ns = if is_held { ns.min(MAX_HELD.as_ns()) } else { ns };
                 let own = (Instant::from_ns(ns), Source::Cpu(CpuId(cpu)));
                 model.clear(CpuId(cpu));
                 queue.clear_cpu(CpuId(cpu));

@@ -7,9 +7,9 @@
 //! On a machine of several groups, CPUs in the middle of a kernel path are in a list of their own ([`Held`]), or in a
 //! queue ([`Waiters`]).
 
-use crate::state::event::MAX_INSTANT;
 use crate::state::event::held::Held;
 use crate::state::event::waiters::Waiters;
+use crate::state::event::{MAX_HELD, MAX_INSTANT};
 use keel_abi::{CpuId, Instant};
 
 /// Bits of a key that hold the CPU's number.
@@ -181,7 +181,7 @@ impl Tournament {
         match instant(
             self.groups[place / LANES].0[place % LANES].min(self.held.key(cpu)).min(self.waiters.key(cpu)),
         ) {
-            AFTER_ALL => Instant::NEVER,
+            at if at > MAX_INSTANT => Instant::NEVER,
             at => at,
         }
     }
@@ -298,7 +298,7 @@ pub(super) fn key(cpu: CpuId, at: Instant) -> u64 {
     first_key(at.min(AFTER_ALL)) | u64::from(cpu.0)
 }
 
-/// The key of a CPU in the middle of a kernel path: that it has come so far is the reason why its next step is due.
+/// The key of a CPU in the middle of a kernel path, whose moment always fits.
 #[inline]
 fn key_of_held(cpu: CpuId, at: Instant) -> u64 {
     first_key(at) | u64::from(cpu.0)
