@@ -307,10 +307,7 @@ fn key_of_held(cpu: CpuId, at: Instant) -> u64 {
 /// The lowest key at `at`, which fits in it.
 #[inline]
 pub(super) fn first_key(at: Instant) -> u64 {
-    debug_assert!(
-        at.as_ns() < 1 << (u64::BITS - CPU_BITS),
-        "it is at most a step after the last moment of all"
-    );
+    debug_assert!(at <= MAX_HELD, "it is at most a step after the last moment of all");
     at.as_ns() << CPU_BITS
 }
 
