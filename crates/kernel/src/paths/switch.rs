@@ -37,8 +37,9 @@ impl<E: Engine> Sim<E> {
         else {
             return self.switch_otherwise(c, prev, next);
         };
-        if self.called(c, Op::Running, (next, &[next_ea.0]), || Frame::Scheduled { prev }) {
-            self.scheduled_after(c, prev, is_dead, true);
+        let dead = if is_dead { prev } else { TaskId::IDLE };
+        if self.called(c, Op::Running, (next, &[next_ea.0]), || Frame::Scheduled { dead }) {
+            self.scheduled_after(c, dead, true);
         }
     }
 
@@ -58,7 +59,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().next_class = class;
         if prev == next && !prev.is_idle() {
             self.k.task(prev).yielded = false;
-            return self.k.this_cpu().stack.push(Frame::Scheduled { prev: TaskId::IDLE });
+            return self.k.this_cpu().stack.push(Frame::Scheduled { dead: TaskId::IDLE });
         }
         if !prev.is_idle() && self.k.tasks[prev].queued {
             self.k.update_curr(self.vm.world(), c);
@@ -148,7 +149,8 @@ impl<E: Engine> Sim<E> {
                 return self.switched_traced(c, prev, next);
             }
         }
-        let done = Frame::Scheduled { prev };
+        let dead = self.if_dead(prev);
+        let done = Frame::Scheduled { dead };
         let goes_on = if self.k.this_cpu().next_class > SchedClass::Ext {
             self.k.this_cpu().stack.push(done);
             return self.push_after_switch(c);
@@ -162,7 +164,7 @@ impl<E: Engine> Sim<E> {
             self.called(c, Op::Running, (next, &args), || done)
         };
         if goes_on {
-            self.scheduled_after(c, prev, self.has_died(prev), true);
+            self.scheduled_after(c, dead, true);
         }
     }
 
@@ -170,7 +172,7 @@ impl<E: Engine> Sim<E> {
     #[inline(never)]
     fn stays_idle(&mut self, c: CpuId) {
         let real = std::mem::take(&mut self.k.this_cpu().in_stopper);
-        if self.updated_idle(c, true, real, || Frame::Scheduled { prev: TaskId::IDLE }) {
+        if self.updated_idle(c, true, real, || Frame::Scheduled { dead: TaskId::IDLE }) {
             self.scheduled(c, TaskId::IDLE);
         }
     }
@@ -179,7 +181,8 @@ impl<E: Engine> Sim<E> {
     /// `sched_switch` tracepoint, as the kernel does.
     #[cold]
     pub(crate) fn switched_traced(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
-        self.k.this_cpu().stack.push(Frame::Scheduled { prev });
+        let dead = self.if_dead(prev);
+        self.k.this_cpu().stack.push(Frame::Scheduled { dead });
         let trace = Frame::TraceSwitch { prev, next, nth: 0 };
         if self.k.this_cpu().next_class > SchedClass::Ext {
             self.k.this_cpu().stack.push(trace);
@@ -199,20 +202,22 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Scheduled`]: does deferred moves, releases the lock, and reaps the previous task if it is dead.
     #[inline(always)]
-    pub(crate) fn scheduled(&mut self, c: CpuId, prev: TaskId) {
-        self.scheduled_after(c, prev, self.has_died(prev), false);
+    pub(crate) fn scheduled(&mut self, c: CpuId, dead: TaskId) {
+        self.scheduled_after(c, dead, false);
     }
 
+    /// A task that has just been switched away from, if it is dead; otherwise the idle task. Asked at the switch, as in
+    /// `finish_task_switch()`: once another CPU may run the task, that CPU sees it die.
     #[inline(always)]
-    fn has_died(&self, prev: TaskId) -> bool {
-        !prev.is_idle() && self.k.tasks[prev].state == State::Dead
+    fn if_dead(&self, prev: TaskId) -> TaskId {
+        if !prev.is_idle() && self.k.tasks[prev].state == State::Dead { prev } else { TaskId::IDLE }
     }
 
-    /// Like `scheduled` if it is known whether the previous task is dead, and perhaps that the path `goes_on`.
+    /// Like `scheduled` if it is known, perhaps, that the path `goes_on`.
     #[inline(always)]
-    fn scheduled_after(&mut self, c: CpuId, prev: TaskId, is_dead: bool, goes_on: bool) {
-        if is_dead {
-            self.k.this_cpu().stack.push(Frame::Reap { task: prev });
+    fn scheduled_after(&mut self, c: CpuId, dead: TaskId, goes_on: bool) {
+        if !dead.is_idle() {
+            self.k.this_cpu().stack.push(Frame::Reap { task: dead });
         }
         let cpu = &self.k.cpus.this_cpu;
         if self.k.scx.needs_slow_path || cpu.errands.is_leaving() || !cpu.deferred.is_empty() {

@@ -54,7 +54,7 @@ impl<E: Engine> Sim<E> {
             Frame::Switch { next } => self.switch(c, next),
             Frame::PutPrev { prev, next } => self.put_prev(c, prev, next),
             Frame::SetNext { prev, next } => self.set_next(c, prev, next),
-            Frame::Scheduled { prev } => self.scheduled(c, prev),
+            Frame::Scheduled { dead } => self.scheduled(c, dead),
             Frame::TickLocked => self.tick_locked(c),
             Frame::Ticked => self.ticked(c),
 

@@ -93,8 +93,8 @@ pub(crate) enum Frame {
     PutPrev { prev: TaskId, next: TaskId },
     /// `set_next_task_scx()` or `set_next_task_idle()`.
     SetNext { prev: TaskId, next: TaskId },
-    /// `ops.running` or `ops.update_idle` has returned.
-    Scheduled { prev: TaskId },
+    /// `ops.running` or `ops.update_idle` has returned. The previous task, if it is `dead`, otherwise the idle task.
+    Scheduled { dead: TaskId },
 
     /// `task_tick_scx()`: takes the CPU's own runqueue lock.
     Tick,
