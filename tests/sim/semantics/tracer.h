@@ -92,6 +92,11 @@ const volatile bool picks_idle = false;
 const volatile u32 ends_at_enqueue = 0;
 const volatile u32 ends_by = 0;
 
+/* ops.running of one task, and ops.exit_task of another, take so long. */
+const volatile s32 runs_slowly_pid = 0;
+const volatile s32 exits_slowly_pid = 0;
+const volatile u64 slowly_ns = 0;
+
 /* What files that include this log in addition. */
 #ifndef MORE_CALLBACKS
 #define MORE_CALLBACKS
@@ -112,6 +117,17 @@ struct {
 	__uint(max_entries, 1024);
 	__type(value, s32);
 } hands SEC(".maps");
+
+/* Takes this long, in steps during which other CPUs go on. */
+static __always_inline void spend(u64 ns)
+{
+	u64 start = bpf_ktime_get_ns();
+	s32 i;
+
+	for_range(i, 0, 1000000)
+		if (bpf_ktime_get_ns() - start >= ns)
+			break;
+}
 
 static __always_inline bool is_special(struct task_struct *p)
 {
@@ -353,6 +369,8 @@ CALLBACK(void, tracer_runnable, struct task_struct *p, u64 enq_flags)
 CALLBACK(void, tracer_running, struct task_struct *p)
 {
 	LOG("running", p, p->scx.slice);
+	if (p->pid == runs_slowly_pid)
+		spend(slowly_ns);
 }
 
 CALLBACK(void, tracer_stopping, struct task_struct *p, bool runnable)
@@ -459,6 +477,8 @@ SLEEPABLE(s32, tracer_init_task, struct task_struct *p, struct scx_init_task_arg
 CALLBACK(void, tracer_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	LOG("exit_task", p, args->cancelled);
+	if (p->pid == exits_slowly_pid)
+		spend(slowly_ns);
 }
 
 CALLBACK(void, tracer_enable, struct task_struct *p)

@@ -57,6 +57,25 @@ fn a_parent_waits_for_a_childs_end() {
 }
 
 #[test]
+fn a_task_that_dies_before_the_switch_from_it_is_over_is_reaped_once() {
+    let channel = Channel { kind: ChannelKind::Pipe, capacity_bytes: 100 };
+    // CPU 0 switches from the first to the second task, and is not done when CPU 2 ends the first.
+    let run = with("tracer")
+        .cpus(3)
+        .set("runs_slowly_pid", 4)
+        .set("exits_slowly_pid", 2)
+        .set("slowly_ns", 4_000_000)
+        .task(task("a", [run(3_000), receive(10)]))
+        .task(task("slow", [run(1_000)]).after_ms(1).on([0]))
+        .task(task("b", [sleep(4_000), send(10)]).on([2]))
+        .workload(|w| w.channels = vec![channel])
+        .survives();
+    let cpus: Vec<u32> = run.starts("a").iter().map(|(_, cpu)| cpu.0).collect();
+    assert_eq!((cpus, run.pid("slow")), (vec![0, 2], 4), "{}", run.log());
+    assert_eq!(run.values("a", "exit_task"), [0], "{}", run.log());
+}
+
+#[test]
 fn a_hint_reaches_the_scheduler_and_is_inherited() {
     let hint = |priority| Some(Hint { rt_priority: priority, policy: HintPolicy::Fifo });
     let mut urgent = task("urgent", [Step::Fork(2), run(300_000)]);
