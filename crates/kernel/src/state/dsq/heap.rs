@@ -48,12 +48,19 @@ impl Entry {
     }
 }
 
-/// The vtimes are apart from the tasks: what compares four children reads half a cache line. Equal vtimes are rare, so
-/// the numbers of the inserts stay in the tasks' links.
+/// A task, and the number of its insert.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(8))]
+struct Who {
+    task: TaskId,
+    seq: u32,
+}
+
+/// The vtimes are apart from the rest: what compares four children reads half a cache line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heap {
     vtimes: Vec<u64>,
-    tasks: Vec<TaskId>,
+    tasks: Vec<Who>,
 }
 
 impl Heap {
@@ -64,7 +71,7 @@ impl Heap {
 
     #[inline]
     pub(super) fn first(&self) -> Option<TaskId> {
-        self.tasks.first().copied()
+        self.tasks.first().map(|who| who.task)
     }
 
     /// The tasks between the next leaf and the root, in a complete binary tree over the tasks.
@@ -74,7 +81,7 @@ impl Heap {
         let mut place = tasks.len() + 1;
         std::iter::from_fn(move || {
             place /= 2;
-            tasks.get(place.wrapping_sub(1)).copied()
+            tasks.get(place.wrapping_sub(1)).map(|who| who.task)
         })
     }
 
@@ -82,18 +89,18 @@ impl Heap {
     #[inline]
     pub(super) fn neighbours(&self, links: &Links, task: TaskId) -> [Option<TaskId>; 2] {
         let place = links.at(task).prev_or_place as usize + 1;
-        let at = |place: usize| self.tasks.get(place.wrapping_sub(1)).copied();
+        let at = |place: usize| self.tasks.get(place.wrapping_sub(1)).map(|who| who.task);
         [at(place / 2), at(place * 2)]
     }
 
     /// All entries, in no order.
-    pub(super) fn entries(&self, links: &Links) -> impl Iterator<Item = Entry> {
-        (0..self.tasks.len()).filter_map(|place| self.entry(links, place))
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+        (0..self.tasks.len()).filter_map(|place| self.entry(place))
     }
 
-    fn entry(&self, links: &Links, place: usize) -> Option<Entry> {
-        let (&vtime, &task) = (self.vtimes.get(place)?, self.tasks.get(place)?);
-        Some(Entry { key: Key { vtime, seq: links.at(task).seq }, task })
+    fn entry(&self, place: usize) -> Option<Entry> {
+        let (&vtime, &Who { task, seq }) = (self.vtimes.get(place)?, self.tasks.get(place)?);
+        Some(Entry { key: Key { vtime, seq }, task })
     }
 
     #[inline(always)]
@@ -104,32 +111,32 @@ impl Heap {
         let parent = self.vtimes.get(place.wrapping_sub(1) / 4);
         let stays = parent.is_none_or(|&parent| vtime.wrapping_sub(parent) as i64 >= 0);
         if !stays || place == self.vtimes.capacity() {
-            return self.push_rising(links, vtime, task);
+            return self.push_rising(links, vtime, Who { task, seq: stay.seq });
         }
         link.prev_or_place = place as u32;
         self.vtimes.push(vtime);
-        self.tasks.push(task);
+        self.tasks.push(Who { task, seq: stay.seq });
     }
 
     /// Like `push` for one that may come before its parent, or needs more memory.
     #[inline(never)]
-    fn push_rising(&mut self, links: &mut Links, vtime: u64, task: TaskId) {
+    fn push_rising(&mut self, links: &mut Links, vtime: u64, who: Who) {
         let place = self.vtimes.len();
         self.vtimes.push(vtime);
-        self.tasks.push(task);
-        self.rise(links, place, vtime, task);
+        self.tasks.push(who);
+        self.rise(links, place, vtime, who);
     }
 
     #[inline(never)]
     pub(super) fn remove(&mut self, links: &mut Links, task: TaskId) {
         let place = links.at(task).prev_or_place as usize;
-        debug_assert_eq!(self.tasks[place], task);
+        debug_assert_eq!(self.tasks[place].task, task);
         let (vtime, last) = self.pop();
         if place == self.tasks.len() {
             return;
         }
         let parent = place.wrapping_sub(1) / 4;
-        if place > 0 && is_before(links, (vtime, last), (self.vtimes[parent], self.tasks[parent])) {
+        if place > 0 && is_before((vtime, last), (self.vtimes[parent], self.tasks[parent])) {
             self.rise(links, place, vtime, last);
         } else {
             self.sink_from(links, place, vtime, last);
@@ -137,28 +144,28 @@ impl Heap {
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> (u64, TaskId) {
+    fn pop(&mut self) -> (u64, Who) {
         let (vtime, task) = (self.vtimes.pop(), self.tasks.pop());
         (vtime.expect("the heap has a root"), task.expect("each vtime is a task's"))
     }
 
     #[inline(never)]
-    fn sink_from(&mut self, links: &mut Links, hole: usize, vtime: u64, task: TaskId) {
-        self.sink(links, hole, vtime, task);
+    fn sink_from(&mut self, links: &mut Links, hole: usize, vtime: u64, who: Who) {
+        self.sink(links, hole, vtime, who);
     }
 
     /// Removes the root. Returns its first child in a complete binary tree over the tasks.
     #[inline(always)]
     pub(super) fn remove_first(&mut self, links: &mut Links) -> Option<TaskId> {
-        let child = self.tasks.get(1).copied();
+        let child = self.tasks.get(1).map(|who| who.task);
         if self.tasks.len() > 2 {
             self.remove_first_of_many(links);
             return child;
         }
         self.vtimes.swap_remove(0);
         self.tasks.swap_remove(0);
-        if let Some(&first) = self.tasks.first() {
-            links.at_mut(first).prev_or_place = 0;
+        if let Some(first) = self.tasks.first() {
+            links.at_mut(first.task).prev_or_place = 0;
         }
         child
     }
@@ -182,16 +189,11 @@ impl Heap {
     }
 
     /// The first entry in order that comes after `key` and is `visible`.
-    pub(super) fn first_after(
-        &self,
-        links: &Links,
-        key: Option<Key>,
-        visible: impl Fn(&Entry) -> bool,
-    ) -> Option<Entry> {
+    pub(super) fn first_after(&self, key: Option<Key>, visible: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let mut best: Option<Entry> = None;
         let mut open = vec![0];
         while let Some(place) = open.pop() {
-            let Some(entry) = self.entry(links, place) else { continue };
+            let Some(entry) = self.entry(place) else { continue };
             if best.is_some_and(|b| !entry.key().before(b.key())) {
                 continue;
             }
@@ -207,54 +209,50 @@ impl Heap {
 
     /// The first task in order, excluding the root, that is `eligible`.
     #[cold]
-    pub(super) fn first_after_root_where(
-        &self,
-        links: &Links,
-        mut eligible: impl FnMut(TaskId) -> bool,
-    ) -> Option<TaskId> {
+    pub(super) fn first_after_root_where(&self, mut eligible: impl FnMut(TaskId) -> bool) -> Option<TaskId> {
         let mut open = BinaryHeap::new();
-        self.open_children(links, &mut open, 0);
+        self.open_children(&mut open, 0);
         while let Some(Open(entry, place)) = open.pop() {
             if eligible(entry.task) {
                 return Some(entry.task);
             }
-            self.open_children(links, &mut open, place);
+            self.open_children(&mut open, place);
         }
         None
     }
 
-    fn open_children(&self, links: &Links, open: &mut BinaryHeap<Open>, place: usize) {
+    fn open_children(&self, open: &mut BinaryHeap<Open>, place: usize) {
         for child in 4 * place + 1..=4 * place + 4 {
-            if let Some(entry) = self.entry(links, child) {
+            if let Some(entry) = self.entry(child) {
                 open.push(Open(entry, child));
             }
         }
     }
 
     #[inline]
-    fn put(&mut self, links: &mut Links, place: usize, vtime: u64, task: TaskId) {
+    fn put(&mut self, links: &mut Links, place: usize, vtime: u64, who: Who) {
         self.vtimes[place] = vtime;
-        self.tasks[place] = task;
-        links.at_mut(task).prev_or_place = place as u32;
+        self.tasks[place] = who;
+        links.at_mut(who.task).prev_or_place = place as u32;
     }
 
     #[inline(always)]
-    fn rise(&mut self, links: &mut Links, mut hole: usize, vtime: u64, task: TaskId) {
+    fn rise(&mut self, links: &mut Links, mut hole: usize, vtime: u64, who: Who) {
         while hole > 0 {
             let parent = (hole - 1) / 4;
             let above = (self.vtimes[parent], self.tasks[parent]);
-            if !is_before(links, (vtime, task), above) {
+            if !is_before((vtime, who), above) {
                 break;
             }
             self.put(links, hole, above.0, above.1);
             hole = parent;
         }
-        self.put(links, hole, vtime, task);
+        self.put(links, hole, vtime, who);
     }
 
     /// Fills the hole at this place with a task, after those below it have moved up that come before it.
     #[inline(always)]
-    fn sink(&mut self, links: &mut Links, mut place: usize, vtime: u64, task: TaskId) {
+    fn sink(&mut self, links: &mut Links, mut place: usize, vtime: u64, who: Who) {
         let vtimes = self.vtimes.as_mut_slice();
         // One bounds check serves both.
         let tasks = &mut self.tasks[..vtimes.len()];
@@ -265,61 +263,50 @@ impl Heap {
                 None if 4 * place + 1 < vtimes.len() => least_of_last(vtimes, 4 * place + 1),
                 None => break,
             };
-            let Some(child) = child else { return self.sink_among_equals(links, place, vtime, task) };
+            let Some(child) = child else { return self.sink_among_equals(links, place, vtime, who) };
             let least = vtimes[child];
             let ahead = least.wrapping_sub(vtime) as i64;
             if ahead >= 0 {
                 if ahead == 0 {
-                    return self.sink_among_equals(links, place, vtime, task);
+                    return self.sink_among_equals(links, place, vtime, who);
                 }
                 break;
             }
             let up = tasks[child];
             vtimes[place] = least;
             tasks[place] = up;
-            links.at_mut(up).prev_or_place = place as u32;
+            links.at_mut(up.task).prev_or_place = place as u32;
             place = child;
         }
         vtimes[place] = vtime;
-        tasks[place] = task;
-        links.at_mut(task).prev_or_place = place as u32;
+        tasks[place] = who;
+        links.at_mut(who.task).prev_or_place = place as u32;
     }
 
     /// Like `sink` if some of the vtimes to be compared are equal.
-    #[cold]
     #[inline(never)]
-    fn sink_among_equals(&mut self, links: &mut Links, mut hole: usize, vtime: u64, task: TaskId) {
+    fn sink_among_equals(&mut self, links: &mut Links, mut hole: usize, vtime: u64, who: Who) {
         loop {
             let first = 4 * hole + 1;
-            let children = first..self.tasks.len().min(first + 4);
             let at = |place: usize| (self.vtimes[place], self.tasks[place]);
-            let earlier = |a: usize, b: usize| if is_before(links, at(b), at(a)) { b } else { a };
-            let Some(least) = children.reduce(earlier) else { break };
+            let earlier = |a: usize, b: usize| if is_before(at(b), at(a)) { b } else { a };
+            let Some(least) = (first..self.tasks.len().min(first + 4)).reduce(earlier) else { break };
             let up = at(least);
-            if !is_before(links, up, (vtime, task)) {
+            if !is_before(up, (vtime, who)) {
                 break;
             }
             self.put(links, hole, up.0, up.1);
             hole = least;
         }
-        self.put(links, hole, vtime, task);
+        self.put(links, hole, vtime, who);
     }
 }
 
 /// Returns whether one queued task comes before another.
 #[inline(always)]
-fn is_before(links: &Links, a: (u64, TaskId), b: (u64, TaskId)) -> bool {
-    match a.0.wrapping_sub(b.0) as i64 {
-        0 => came_before(links, a.1, b.1),
-        ahead => ahead < 0,
-    }
-}
-
-/// The same for tasks with equal vtimes.
-#[cold]
-#[inline(never)]
-fn came_before(links: &Links, a: TaskId, b: TaskId) -> bool {
-    (links.at(a).seq.wrapping_sub(links.at(b).seq) as i32) < 0
+fn is_before(a: (u64, Who), b: (u64, Who)) -> bool {
+    let key = |(vtime, who): (u64, Who)| Key { vtime, seq: who.seq };
+    key(a).before(key(b))
 }
 
 /// Which of four comes first; `None` if two vtimes that decide it are equal.

@@ -128,7 +128,7 @@ impl Dsq {
         let found = if cursor.reverse || cursor.steps > SEARCHED_STEPS {
             self.next_sorted(links, cursor, last)
         } else {
-            self.heap.first_after(links, last, |entry| !is_after(entry.key().seq, cursor.limit))
+            self.heap.first_after(last, |entry| !is_after(entry.key().seq, cursor.limit))
         };
         let entry = found?;
         cursor.last = Last::Vtime(entry.key());
@@ -137,7 +137,7 @@ impl Dsq {
 
     fn next_sorted(&mut self, links: &Links, cursor: &Cursor, last: Option<Key>) -> Option<Entry> {
         if self.sorted.entries.is_empty() || is_after(cursor.limit, self.sorted.made_at) {
-            self.sorted = Sorted { entries: sorted(&self.heap, links, self.seq), made_at: self.seq };
+            self.sorted = Sorted { entries: sorted(&self.heap, self.seq), made_at: self.seq };
         }
         let entries = &self.sorted.entries;
         let me = self.handle;
@@ -156,8 +156,8 @@ impl Dsq {
 }
 
 /// Sorted relative to the heap's root and the newest insert, which is a total order for any vtimes.
-fn sorted(heap: &Heap, links: &Links, newest: u32) -> Vec<Entry> {
-    let mut entries = heap.entries(links).collect::<Vec<_>>();
+fn sorted(heap: &Heap, newest: u32) -> Vec<Entry> {
+    let mut entries = heap.entries().collect::<Vec<_>>();
     if let Some(root) = entries.first().map(|e| e.key().vtime) {
         entries.sort_unstable_by_key(|e| {
             (e.key().vtime.wrapping_sub(root) as i64, std::cmp::Reverse(newest.wrapping_sub(e.key().seq)))

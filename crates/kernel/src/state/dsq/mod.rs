@@ -291,7 +291,7 @@ impl Dsq {
         eligible: impl FnMut(TaskId) -> bool,
     ) -> Option<TaskId> {
         if self.fifo.is_empty() {
-            self.heap.first_after_root_where(links, eligible)
+            self.heap.first_after_root_where(eligible)
         } else {
             self.fifo.first_after_head_where(links, eligible)
         }
