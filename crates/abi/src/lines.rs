@@ -182,10 +182,7 @@ impl Transfers {
 
     #[inline(never)]
     fn share_rarely_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
-        match self.shared_ps::<false, true>(line, by) {
-            Some(price) => uses.count(price),
-            None => uses.count(self.share_anyhow_ps(line, by.cpu)),
-        }
+        uses.count(self.share_untabled_ps::<false>(line, by))
     }
 
     /// Returns the price of a line that no CPU holds, when `cpu` reads or writes it.
@@ -218,10 +215,15 @@ impl Transfers {
         Some(price)
     }
 
-    /// Like `share_ps` where no table by CPU has the price.
     #[inline(never)]
     fn share_rarely_ps(&self, line: &mut Line, by: &Holder) -> u64 {
-        match self.shared_ps::<true, true>(line, by) {
+        self.share_untabled_ps::<true>(line, by)
+    }
+
+    /// Like `share_ps` where no table by CPU has the price.
+    #[inline(always)]
+    fn share_untabled_ps<const EVICTS: bool>(&self, line: &mut Line, by: &Holder) -> u64 {
+        match self.shared_ps::<EVICTS, true>(line, by) {
             Some(price) => price,
             None => self.share_anyhow_ps(line, by.cpu),
         }
@@ -300,10 +302,7 @@ impl Transfers {
 
     #[inline(never)]
     fn take_rarely_counted_ps(&self, line: &mut Line, by: &Holder, uses: &mut LineUse) -> u64 {
-        match self.taken_ps::<false, true>(line, by) {
-            Some(price) => uses.count(price),
-            None => uses.count(self.take_anyhow_ps(line, by.cpu)),
-        }
+        uses.count(self.take_untabled_ps::<false>(line, by))
     }
 
     /// Returns the prices of a read of `line`, and of a write right after it.
@@ -381,21 +380,15 @@ impl Transfers {
     }
 
     /// Returns the price of a line that `by` does not hold in this mode yet, and updates the line. `None`, and the line
-    /// stays as it is, if its last writer is `by` or no longer has it, or that price is not in the table.
+    /// stays as it is, if its last writer is `by` or no longer has it, or that price is in no table.
     #[inline(always)]
     pub fn moved_ps(&self, line: &mut Line, by: &Holder, write: bool) -> Option<u64> {
-        let writer = usize::from(line.writer);
-        let prices = &self.prices;
-        let price =
-            prices.in_row_ps::<true>(by.row, writer).or_else(|| prices.in_row_ps::<false>(by.row, writer))?;
-        if line.sharers & self.holders.get(writer)?.shared == 0 || writer == by.cpu.index() {
-            return None;
-        }
         match write {
-            true => *line = by.line(),
-            false => line.sharers = self.holders.joined(line.sharers, by.key.shared),
+            true => self.taken_ps::<true, true>(line, by).or_else(|| self.taken_ps::<true, false>(line, by)),
+            false => {
+                self.shared_ps::<true, true>(line, by).or_else(|| self.shared_ps::<true, false>(line, by))
+            }
         }
-        Some(price.into())
     }
 
     /// Nothing, and the line stays as it is, if the price is not in the table.
@@ -410,10 +403,15 @@ impl Transfers {
         Some(price)
     }
 
-    /// Like `take_ps` where no table by CPU has the price.
     #[inline(never)]
     fn take_rarely_ps(&self, line: &mut Line, by: &Holder) -> u64 {
-        match self.taken_ps::<true, true>(line, by) {
+        self.take_untabled_ps::<true>(line, by)
+    }
+
+    /// Like `take_ps` where no table by CPU has the price.
+    #[inline(always)]
+    fn take_untabled_ps<const EVICTS: bool>(&self, line: &mut Line, by: &Holder) -> u64 {
+        match self.taken_ps::<EVICTS, true>(line, by) {
             Some(price) => price,
             None => self.take_anyhow_ps(line, by.cpu),
         }

@@ -74,7 +74,8 @@ impl<E: Engine> Sim<E> {
         }
         let was_idle =
             prev.is_idle() && !next.is_idle() && !std::mem::take(&mut self.k.this_cpu().in_stopper);
-        if if was_idle { self.updated_idle(c, false, true, || set) } else { self.may_go(|| set) } {
+        let goes_on = if was_idle { self.updated_idle(c, false, true, || set) } else { self.may_go(|| set) };
+        if goes_on {
             self.set_next_here(c, prev, next);
         }
     }

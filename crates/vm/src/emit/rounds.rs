@@ -60,22 +60,21 @@ impl Rounds {
         let mut is_target = vec![false; ops.len()];
         ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
         let found = (0..ops.len()).filter_map(|call| Round::of(ops, call, &is_target, (order, repeats)));
-        for round in found.collect::<Vec<_>>() {
-            let (mut halves, mut halves_behind) = (0, 0);
-            values::each(ops, values_at, target.entry(), target.data, |at, _, registers| {
-                let halves_of =
-                    || live::each(live::ALL, 0..=9).filter(|&reg| registers[usize::from(reg)].is_half());
-                if at == round.first {
-                    halves = halves_of().map(live::bit).sum();
-                }
-                if at == round.branch {
-                    halves_behind = halves_of().map(live::bit).sum();
-                }
-            });
+        let found: Vec<Round> = found.collect();
+        if found.is_empty() {
+            return rounds;
+        }
+        // Before each operation, the registers of which the upper half is 0.
+        let mut halves: Vec<Set> = vec![0; ops.len()];
+        values::each(ops, values_at, target.entry(), target.data, |at, _, registers| {
+            let is_half = |reg: &u8| registers[usize::from(*reg)].is_half();
+            halves[at] = live::each(live::ALL, 0..=9).filter(is_half).map(live::bit).sum();
+        });
+        for round in found {
             let (again, over) = round.ways(ops);
-            let kept = round.kept(halves);
+            let kept = round.kept(halves[round.first]);
             if live[again] & !kept == 0
-                && let Some(at_end) = round.copies_back(live[over] & !kept, halves_behind)
+                && let Some(at_end) = round.copies_back(live[over] & !kept, halves[round.branch])
             {
                 round.silent.iter().for_each(|&at| rounds.silent[at] = true);
                 rounds.copies.insert(round.start, round.behind);

@@ -454,8 +454,7 @@ impl Region {
         unsafe {
             let line = self.line_at(off) as usize;
             let sharers = *self.sharers.start().as_ptr().cast::<u64>().add(line);
-            let writer = *self.writers.start().as_ptr().cast::<u16>().add(line);
-            Line { sharers, writer: writer.saturating_sub(1) }
+            line_of(sharers, *self.writers.start().as_ptr().cast::<u16>().add(line))
         }
     }
 
@@ -530,11 +529,11 @@ impl Region {
             (sharers, self.writers.start().as_ptr().cast::<u16>().add(at as usize))
         };
         // SAFETY: the same.
-        let mut line = unsafe { Line { sharers: *sharers, writer: (*writer).saturating_sub(1) } };
+        let mut line = unsafe { line_of(*sharers, *writer) };
         let moved = self.moves.known(at)?;
         let price_ps = self.transfers.moved_ps(&mut line, &self.transfers.holder(cpu), write)?;
         // SAFETY: the same.
-        unsafe { (*sharers, *writer) = (line.sharers, line.writer + 1) };
+        unsafe { (*sharers, *writer) = entries_of(line) };
         if price_ps > 0 {
             moved.count(price_ps);
         }
@@ -563,7 +562,7 @@ impl Region {
         unsafe {
             *sharers = if write { key.alone } else { word | key.shared };
             if write {
-                *writer = cpu.0 as u16 + 1;
+                *writer = entry_of(cpu.0 as u16);
             }
         }
         Some(price.into())
@@ -581,14 +580,14 @@ impl Region {
         };
         // Early, so that this processor has fetched it by the time it is written.
         let moved = self.moves.of(at);
-        let before = Line { sharers: *sharers, writer: writer.saturating_sub(1) };
+        let before = line_of(*sharers, *writer);
         let mut line = before;
         let price = match write {
             _ if before.sharers == 0 => self.transfers.first_ps(&mut line, cpu),
             true => self.transfers.write_ps(&mut line, cpu),
             false => self.transfers.read_ps(&mut line, cpu),
         };
-        (*sharers, *writer) = (line.sharers, line.writer + 1);
+        (*sharers, *writer) = entries_of(line);
         if price > 0 {
             moved.count(price);
         }
@@ -620,4 +619,22 @@ impl Region {
         }
         price
     }
+}
+
+/// A line as the tables say: a line that no CPU has held has 0 among the writers ([`RawRegion::writers`]).
+#[inline(always)]
+const fn line_of(sharers: u64, entry: u16) -> Line {
+    Line { sharers, writer: entry.saturating_sub(1) }
+}
+
+/// A line that some CPU has held, as the tables say it.
+#[inline(always)]
+const fn entries_of(line: Line) -> (u64, u16) {
+    (line.sharers, entry_of(line.writer))
+}
+
+/// What the table of writers has for one.
+#[inline(always)]
+const fn entry_of(writer: u16) -> u16 {
+    writer + 1
 }

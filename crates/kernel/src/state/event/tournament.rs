@@ -178,9 +178,8 @@ impl Tournament {
     #[inline]
     pub(super) fn at(&self, cpu: CpuId) -> Instant {
         let place = self.cpus + cpu.index() - 1;
-        match instant(
-            self.groups[place / LANES].0[place % LANES].min(self.held.key(cpu)).min(self.waiters.key(cpu)),
-        ) {
+        let played = self.groups[place / LANES].0[place % LANES];
+        match instant(played.min(self.held.key(cpu)).min(self.waiters.key(cpu))) {
             at if at > MAX_INSTANT => Instant::NEVER,
             at => at,
         }
