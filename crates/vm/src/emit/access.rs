@@ -10,6 +10,7 @@ use super::moves::{self, Mover};
 use super::registers::{
     A, A8, A32, B, CONTEXT, DELTA, FRAME, at, at_entry, at_sum, field, half, part, part_of_b, whole,
 };
+use super::values::Value;
 use crate::code::op::{Access, Operand, Size, in_frame};
 use crate::context::Context;
 use iced_x86::{Code, MemoryOperand, Register};
@@ -76,6 +77,11 @@ impl Emitter<'_> {
         self.asm.mem(Code::Inc_rm64, field(offset_of!(Context, bad_accesses)));
     }
 
+    /// What a register may hold.
+    fn value(&self, reg: u8) -> Value {
+        self.values.get(usize::from(reg)).copied().unwrap_or(Value::Any)
+    }
+
     /// Continues if the access is in bounds, once the CPU holds the line; moves the line here if necessary.
     fn check(&mut self, base: u8, off: i32, size: Size, access: Access) {
         let write = access != Access::Load;
@@ -83,7 +89,7 @@ impl Emitter<'_> {
         let log2 = self.target.lines.log2;
         let near = if log2 >= 5 { self.held.near(base, off, size, write, 1 << log2) } else { None };
         let reaches = self.held.reaches(base, off, size);
-        let is_held = self.held.access((base, off), size, write, &self.values, &self.target);
+        let is_held = self.held.access((base, off), size, write, self.value(base), &self.target);
         if reaches && is_held {
             return;
         }
@@ -169,7 +175,7 @@ impl Emitter<'_> {
             return;
         }
         let write = access != Access::Load;
-        if self.held.access((base, off), size, write, &self.values, &self.target) {
+        if self.held.access((base, off), size, write, self.value(base), &self.target) {
             return;
         }
         let line = 1_u64 << self.target.lines.log2;

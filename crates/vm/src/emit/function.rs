@@ -5,7 +5,7 @@ use super::carried;
 use super::count;
 use super::early::{self, Looks};
 use super::entry;
-use super::held::{self, Held, Known};
+use super::held::{self, Held, Places};
 use super::iterators::Iteration;
 use super::live::{self, Set};
 use super::moves::Movers;
@@ -68,7 +68,7 @@ pub(super) struct Emitter<'a> {
     pub(super) values: Registers,
     values_at: Vec<Option<Box<Registers>>>,
     pub(super) held: Held,
-    held_at: Vec<Option<Known>>,
+    held_at: Places,
     /// What the ways into loops look at.
     pub(super) looks: Looks,
     /// For each operation, the target of jumps to it.
@@ -173,7 +173,7 @@ impl<'a> Emitter<'a> {
                 (open, self.owed, self.carried) = (true, self.owed_at[at], self.carried_at[at]);
                 self.pending = self.pending_at[at].unwrap_or(0);
                 self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
-                self.held.meet(self.held_at[at].as_ref(), at as u32);
+                self.held.meet(self.held_at[at].as_deref(), at as u32);
             }
             if !open || op == Op::Hole {
                 continue;

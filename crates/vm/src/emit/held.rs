@@ -46,6 +46,14 @@ impl Line {
         }
     }
 
+    /// The operation that its name is of, or 0.
+    fn set_by(self) -> u32 {
+        match self {
+            Self::From { root: Root::Set(by, _), .. } | Self::Of { root: Root::Set(by, _), .. } => by,
+            Self::Fixed(..) | Self::Frame(_) | Self::From { .. } | Self::Of { .. } => 0,
+        }
+    }
+
     /// Returns whether it can belong to a task's structure, given their map.
     fn may_be_tasks(self, tasks: Option<u32>) -> bool {
         match self {
@@ -100,6 +108,8 @@ pub(super) struct Known {
     roots: [(Root, i64); 10],
     lines: Lines,
     spans: Vec<Span>,
+    /// No name is of an operation behind this one.
+    newest: u32,
 }
 
 impl Known {
@@ -123,8 +133,9 @@ impl Known {
     }
 
     fn with(&self, mut more: Lines) -> Self {
+        let newest = more.iter().map(|(line, _)| line.set_by()).fold(self.newest, u32::max);
         more.extend(&self.lines);
-        Self { lines: more, ..self.clone() }
+        Self { lines: more, newest, ..self.clone() }
     }
 }
 
@@ -136,7 +147,7 @@ pub(super) struct Held {
 impl Held {
     pub(super) fn new() -> Self {
         let roots = std::array::from_fn(|reg| (Root::Entry(reg as u8), 0));
-        Self { known: Known { roots, lines: Vec::new(), spans: Vec::new() } }
+        Self { known: Known { roots, lines: Vec::new(), spans: Vec::new(), newest: 0 } }
     }
 
     /// Control may also come from elsewhere, with this knowledge.
@@ -147,6 +158,7 @@ impl Held {
                 self.known.lines.clear();
                 self.known.spans.clear();
                 self.known.roots = std::array::from_fn(|reg| (Root::Met(at, reg as u8), 0));
+                self.known.newest = 0;
             }
         }
     }
@@ -205,16 +217,16 @@ impl Held {
         &self.known
     }
 
-    /// Records an access; returns whether its line is certainly held. If not, it is held from now on.
+    /// Records an access at an offset from a register with this value; returns whether its line is certainly held. If
+    /// not, it is held from now on.
     pub(super) fn access(
         &mut self,
         (base, off): (u8, i32),
         size: Size,
         write: bool,
-        registers: &Registers,
+        value: Value,
         target: &Target<'_>,
     ) -> bool {
-        let value = registers.get(usize::from(base)).copied().unwrap_or(Value::Any);
         let is_within = target.is_within(value, off, size);
         let span = if is_within { None } else { self.span(base, off, size) };
         let line = match is_within {
@@ -272,6 +284,13 @@ impl Held {
         if written == 0 {
             return;
         }
+        if number > self.known.newest {
+            for reg in live::each(written, 0..=9) {
+                self.known.roots[usize::from(reg)] = (Root::Set(number, reg), 0);
+            }
+            self.known.newest = number;
+            return;
+        }
         let is_its = |root: Root| matches!(root, Root::Set(by, _) if by == number);
         self.known.lines.retain(|&(line, _)| match line {
             Line::From { root, .. } | Line::Of { root, .. } => !is_its(root),
@@ -288,6 +307,18 @@ impl Held {
     }
 }
 
+/// What is known at each operation that jumps lead to.
+pub(super) type Places = Vec<Option<Box<Known>>>;
+
+/// A function, with what its registers may hold.
+struct Function<'a> {
+    ops: &'a [Op],
+    values_at: &'a [Option<Box<Registers>>],
+    /// For each load and store, its base.
+    bases: &'a [Value],
+    target: &'a Target<'a>,
+}
+
 /// What is known at every jump target, by operation; `None` if no path is known to lead there. Of the looks that loops
 /// begin with, only those remain that pay, and these count as made on every way to their loop.
 pub(super) fn at_targets(
@@ -295,15 +326,17 @@ pub(super) fn at_targets(
     values_at: &[Option<Box<Registers>>],
     looks: &mut Looks,
     target: &Target<'_>,
-) -> Vec<Option<Known>> {
+) -> Places {
     const MOST_TIMES: usize = 4;
+    let bases = values::bases(ops, values_at, target.entry(), target.data);
+    let function = Function { ops, values_at, bases: &bases, target };
     for _ in 0..MOST_TIMES {
-        let mut known = settled(ops, values_at, looks, target);
+        let mut known = settled(&function, looks);
         if looks.iter().all(Vec::is_empty) {
             return known;
         }
         let mut useful = looks.iter().map(|looks| vec![Use::default(); looks.len()]).collect::<Vec<_>>();
-        walk(ops, values_at, target, &mut known, |_, to, can_look, way| {
+        walk(0, &function, &mut known, |_, to, can_look, way| {
             for (look, useful) in looks[to].iter().zip(&mut useful[to]) {
                 useful.note(way.has(look.line, look.writes()), can_look);
             }
@@ -314,21 +347,18 @@ pub(super) fn at_targets(
         }
     }
     looks.iter_mut().for_each(Vec::clear);
-    settled(ops, values_at, looks, target)
+    settled(&function, looks)
 }
 
 /// What is known at every jump target if each loop's looks are made on every way to it.
-fn settled(
-    ops: &[Op],
-    values_at: &[Option<Box<Registers>>],
-    looks: &Looks,
-    target: &Target<'_>,
-) -> Vec<Option<Known>> {
-    let mut known: Vec<Option<Known>> = vec![None; ops.len()];
-    // Each round removes something, or is the last.
+fn settled(function: &Function<'_>, looks: &Looks) -> Places {
+    let mut known: Places = vec![None; function.ops.len()];
+    // Each round removes something, or is the last. It begins where the one before has changed something first: all
+    // before that stays.
     const MOST_ROUNDS: usize = 20;
+    let mut from = 0;
     for _ in 0..MOST_ROUNDS {
-        let changed = walk(ops, values_at, target, &mut known, |known, to, _, way| {
+        let changed = walk(from, function, &mut known, |known, to, _, way| {
             let looks = looks[to].iter().filter(|look| !way.has(look.line, look.writes()));
             let looks: Lines = looks.map(|look| (look.line, look.writes())).collect();
             match looks.is_empty() {
@@ -336,33 +366,33 @@ fn settled(
                 false => keep_common(known, &way.with(looks), to as u32),
             }
         });
-        if !changed {
-            return known;
+        match changed {
+            Some(first) => from = first,
+            None => return known,
         }
     }
-    vec![None; ops.len()]
+    vec![None; function.ops.len()]
 }
 
-/// Goes through a function once. At each way to a jump target calls `arrive` with what is known there so far, the
-/// target, whether looks can be made on the way, and what is held on it. Returns whether any call for a jump backwards
-/// returned true: all other targets are still ahead then.
+/// Goes through a function once, from its beginning or from a jump target. At each way to a jump target calls `arrive`
+/// with what is known there so far, the target, whether looks can be made on the way, and what is held on it. Returns
+/// the first target of a jump backwards for which that returned true: all other targets are still ahead then.
 fn walk(
-    ops: &[Op],
-    values_at: &[Option<Box<Registers>>],
-    target: &Target<'_>,
-    known: &mut [Option<Known>],
-    mut arrive: impl FnMut(&mut Option<Known>, usize, bool, &Known) -> bool,
-) -> bool {
-    let (mut held, mut registers, mut open, mut changed) = (Held::new(), target.entry(), true, false);
-    for (number, &op) in (0..).zip(ops) {
-        let at = number as usize;
-        if let Some(values) = &values_at[at] {
+    from: usize,
+    &Function { ops, values_at, bases, target }: &Function<'_>,
+    known: &mut [Option<Box<Known>>],
+    mut arrive: impl FnMut(&mut Option<Box<Known>>, usize, bool, &Known) -> bool,
+) -> Option<usize> {
+    let (mut held, mut open, mut changed) = (Held::new(), from == 0, None);
+    for (at, &op) in ops.iter().enumerate().skip(from) {
+        let number = at as u32;
+        if values_at[at].is_some() {
             if open {
                 arrive(&mut known[at], at, true, &held.known);
             }
-            let Some(_) = &known[at] else { continue };
-            held.meet(known[at].as_ref(), number);
-            (registers, open) = (**values, true);
+            let Some(known) = &known[at] else { continue };
+            held.meet(Some(known), number);
+            open = true;
         }
         if !open {
             continue;
@@ -375,13 +405,14 @@ fn walk(
         if let Some((base, off, size, access)) = access
             && !in_frame(base, off, size)
         {
-            held.access((base, off), size, access != Access::Load, &registers, target);
+            held.access((base, off), size, access != Access::Load, bases[at], target);
         }
-        values::after(op, &mut registers, target.data);
         held.after(op, number, target);
         if let Some(to) = op.target() {
-            let changes = arrive(&mut known[to as usize], to as usize, is_forward_jump(op), &held.known);
-            changed |= changes && to <= number;
+            let to = to as usize;
+            if arrive(&mut known[to], to, is_forward_jump(op), &held.known) && to <= at {
+                changed = Some(changed.map_or(to, |first: usize| first.min(to)));
+            }
         }
         open = !op.ends();
     }
@@ -389,9 +420,9 @@ fn walk(
 }
 
 /// Keeps what is also known on another path to an operation; returns whether that changes anything.
-fn keep_common(known: &mut Option<Known>, way: &Known, number: u32) -> bool {
+fn keep_common(known: &mut Option<Box<Known>>, way: &Known, number: u32) -> bool {
     let Some(known) = known else {
-        *known = Some(way.clone());
+        *known = Some(Box::new(way.clone()));
         return true;
     };
     let mut changed = false;
@@ -450,22 +481,18 @@ mod tests {
         f(&target);
     }
 
-    fn registers(map: u32) -> Registers {
-        std::array::from_fn(|_| element(map))
-    }
-
     fn check(ops: &[Op], reg: u8, off: i32, expected: bool) {
         with_target(false, |target| {
             let mut held = Held::new();
-            assert!(!held.access((1, 8), WORD, false, &registers(0), target));
+            assert!(!held.access((1, 8), WORD, false, element(0), target));
             (0..).zip(ops).for_each(|(number, &op)| held.after(op, number, target));
             let mut written = Held { known: held.known.clone() };
             assert_eq!(
-                held.access((reg, off), WORD, false, &registers(0), target),
+                held.access((reg, off), WORD, false, element(0), target),
                 expected,
                 "{ops:?}, {off}"
             );
-            assert!(!written.access((reg, off), WORD, true, &registers(0), target), "it was read");
+            assert!(!written.access((reg, off), WORD, true, element(0), target), "it was read");
         });
     }
 
@@ -485,8 +512,8 @@ mod tests {
     #[test]
     fn between_two_accesses_everything_is_in_bounds() {
         with_target(false, |target| {
-            let (anything, mut held) = ([Value::Any; 10], Held::new());
-            let access = |held: &mut Held, off| held.access((6, off), WORD, false, &anything, target);
+            let mut held = Held::new();
+            let access = |held: &mut Held, off| held.access((6, off), WORD, false, Value::Any, target);
             assert!(!access(&mut held, 8) && !access(&mut held, 24), "nothing was accessed before");
             let check = |held: &Held, expected: [bool; 5]| {
                 assert_eq!([7, 8, 17, 24, 25].map(|off| held.reaches(6, off, WORD)), expected);
@@ -505,9 +532,9 @@ mod tests {
     #[test]
     fn a_place_is_near_one_that_is_held_if_both_are_in_a_line_behind_their_root() {
         with_target(false, |target| {
-            let (anything, mut held) = ([Value::Any; 10], Held::new());
+            let mut held = Held::new();
             let add = Op::Alu { wide: true, op: Alu::Add, dst: 6, src: Operand::Imm(16) };
-            held.access((6, 24), WORD, false, &anything, target);
+            held.access((6, 24), WORD, false, Value::Any, target);
             held.after(add, 3, target);
             let check = |off, write, expected| {
                 assert_eq!(held.near(6, off, WORD, write, 64), expected, "{off}, {write}");
@@ -527,11 +554,11 @@ mod tests {
             let copy = Op::Alu { wide: true, op: Alu::Mov, dst: 6, src: Operand::Reg(1) };
             let mut held = Held::new();
             held.after(load, 7, target);
-            assert!(!held.access((1, 0), WORD, false, &registers(0), target));
+            assert!(!held.access((1, 0), WORD, false, element(0), target));
             held.after(copy, 8, target);
             held.after(load, 7, target);
-            assert!(!held.access((1, 0), WORD, false, &registers(0), target), "another element");
-            assert!(!held.access((6, 0), WORD, false, &registers(0), target), "the one before");
+            assert!(!held.access((1, 0), WORD, false, element(0), target), "another element");
+            assert!(!held.access((6, 0), WORD, false, element(0), target), "the one before");
         });
     }
 
@@ -540,12 +567,10 @@ mod tests {
         let check = |crowded, first: Value, second: (Value, i32), expected| {
             with_target(crowded, |target| {
                 let mut held = Held::new();
-                let mut values = [Value::Any; 10];
-                (values[1], values[2]) = (first, second.0);
-                held.access((1, 0), WORD, false, &values, target);
-                held.access((2, second.1), WORD, false, &values, target);
+                held.access((1, 0), WORD, false, first, target);
+                held.access((2, second.1), WORD, false, second.0, target);
                 assert_eq!(
-                    held.access((1, 8), WORD, false, &values, target),
+                    held.access((1, 8), WORD, false, first, target),
                     expected,
                     "{first:?} {second:?}"
                 );
@@ -590,9 +615,10 @@ mod tests {
                 let values_at = values::at_targets(&ops, target.entry(), target.data);
                 let known = at_targets(&ops, &values_at, &mut early::all(&ops, &values_at, target), target);
                 let mut held = Held::new();
-                held.meet(known[6].as_ref(), 6);
+                held.meet(known[6].as_deref(), 6);
                 let values = values_at[6].as_deref().expect("a jump leads there");
-                assert_eq!(held.access((base, 8), WORD, false, values, target), expected, "{between:?}");
+                let value = values[usize::from(base)];
+                assert_eq!(held.access((base, 8), WORD, false, value, target), expected, "{between:?}");
             });
         };
         check(Op::Hole, 1, true);

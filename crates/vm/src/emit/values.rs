@@ -348,6 +348,23 @@ pub(super) fn each(
     }
 }
 
+/// For each load and store, what its base holds; other operations, and those that are never executed, have
+/// [`Value::Any`].
+pub(super) fn bases(
+    ops: &[Op],
+    values_at: &[Option<Box<Registers>>],
+    entry: Registers,
+    data: &dyn Data,
+) -> Vec<Value> {
+    let mut bases = vec![Value::Any; ops.len()];
+    each(ops, values_at, entry, data, |at, op, registers| {
+        if let Op::Load { base, .. } | Op::Store { base, .. } = op {
+            bases[at] = registers.get(usize::from(base)).copied().unwrap_or(Value::Any);
+        }
+    });
+    bases
+}
+
 /// What the registers hold at every jump target, by operation; `None` if no jump leads there. `entry` is what they hold
 /// at the beginning.
 pub(super) fn at_targets(ops: &[Op], entry: Registers, data: &dyn Data) -> Vec<Option<Box<Registers>>> {
