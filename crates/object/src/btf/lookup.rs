@@ -31,7 +31,8 @@ impl Btf {
         let key = |id: &TypeId| essential_name(self.name(*id));
         let start = self.by_name.partition_point(|id| key(id) < name);
         let rest = &self.by_name[start..];
-        &rest[..rest.partition_point(|id| key(id) == name)]
+        // Few types have the same name.
+        &rest[..rest.iter().take_while(|id| key(id) == name).count()]
     }
 
     /// Returns the types with exactly this name, in ascending order of ids.

@@ -31,12 +31,9 @@ impl Strings {
     }
 }
 
-/// Most names are ASCII, which needs no decoding.
+/// Most names are plain ASCII, which needs no decoding.
 fn has_control(text: &str) -> bool {
-    match text.is_ascii() {
-        true => text.bytes().any(|byte| byte.is_ascii_control()),
-        false => text.contains(char::is_control),
-    }
+    text.bytes().any(|byte| !matches!(byte, b' '..=b'~')) && text.contains(char::is_control)
 }
 
 /// Returns a name without its flavour: `task_struct` for `task_struct___old`, as in libbpf's CO-RE.

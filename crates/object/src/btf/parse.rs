@@ -64,8 +64,10 @@ impl Btf {
     }
 
     fn index(&mut self) {
-        let mut by_name: Vec<TypeId> = self.types().filter(|(_, t)| t.name != 0).map(|(id, _)| id).collect();
-        by_name.sort_by_cached_key(|&id| (essential_name(self.name(id)).to_owned(), id));
+        let named = self.types().filter(|(_, t)| t.name != 0);
+        let mut by_name: Vec<_> = named.map(|(id, _)| (essential_name(self.name(id)), id)).collect();
+        by_name.sort_unstable();
+        let by_name = by_name.into_iter().map(|(_, id)| id).collect();
         let mut tags: Vec<(TypeId, TypeId)> = Vec::new();
         let mut enumerators: Vec<(u32, u64)> = Vec::new();
         for (id, ty) in self.types() {

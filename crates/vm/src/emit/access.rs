@@ -59,7 +59,7 @@ impl Emitter<'_> {
 
     /// The registers that the current operation or a later one reads.
     fn needed_here(&self) -> Set {
-        (live::reads(self.ops[self.at], self.target.data) | self.read_later) & !self.owed
+        (self.reads[self.at] | self.read_later) & !self.owed
     }
 
     /// Moves a line here, and preserves these registers.

@@ -24,8 +24,7 @@ pub(super) fn at_targets(ops: &[Op]) -> Vec<bool> {
     ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
     let mut carried_at = vec![false; ops.len()];
     for _ in 0..ROUNDS {
-        let before = carried_at.clone();
-        let (mut carried, mut open) = (true, true);
+        let (mut carried, mut open, mut changed) = (true, true, false);
         for (at, &op) in ops.iter().enumerate() {
             if is_target[at] {
                 carried_at[at] |= open && carried;
@@ -35,12 +34,14 @@ pub(super) fn at_targets(ops: &[Op]) -> Vec<bool> {
                 continue;
             }
             carried = after(op, carried);
-            if let Some(target) = op.target() {
-                carried_at[target as usize] |= carried;
+            if let Some(target) = op.target().map(|target| target as usize) {
+                // Other targets are still ahead.
+                changed |= carried && !carried_at[target] && target <= at;
+                carried_at[target] |= carried;
             }
             open = !op.ends();
         }
-        if carried_at == before {
+        if !changed {
             return carried_at;
         }
     }

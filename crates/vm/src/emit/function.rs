@@ -73,6 +73,8 @@ pub(super) struct Emitter<'a> {
     pub(super) looks: Looks,
     /// For each operation, the target of jumps to it.
     targets: Vec<Option<Label>>,
+    /// For each operation, the registers that it reads.
+    pub(super) reads: Vec<Set>,
     live: Vec<Set>,
     /// Like `live`, without registers that are only read as addresses in the stack: emitted code needs no register for
     /// these, but the interpreter does.
@@ -108,16 +110,18 @@ impl<'a> Emitter<'a> {
         for target in ops.iter().filter_map(|op| op.target()) {
             targets[target as usize].get_or_insert_with(|| asm.label());
         }
-        let live = live::before(ops, target.data);
+        let reads = live::reads(ops, target.data);
+        let live = live::before(ops, &reads);
         let written =
             ops.iter().fold(0, |set, &op| set | live::uses(op).1) | live.first().copied().unwrap_or(0);
         // Who begins a callback expects no register to be kept.
         let kept = live::each(written, 6..=9).filter(|_| !target.is_callback).collect();
         let values_at = values::at_targets(ops, target.entry(), target.data);
         let mut looks = early::all(ops, &values_at, &target);
-        let held_at = held::at_targets(ops, &values_at, &mut looks, &target);
+        let bases = values::bases(ops, &values_at, target.entry(), target.data);
+        let held_at = held::at_targets(ops, &values_at, &bases, &mut looks, &target);
         let (values, held) = (target.entry(), Held::new());
-        let needed = needed(ops, &values_at, &target);
+        let needed = needed(ops, &reads, &bases);
         let (pending, cold) = (0, Vec::new());
         let (repeats, order) = (Repeats::new(ops), Order::new(ops, target.data.counts()));
         let rounds = Rounds::new(ops, &values_at, &live, (&order, &repeats), &target);
@@ -125,7 +129,7 @@ impl<'a> Emitter<'a> {
             asm,
             functions,
             ops,
-            owed_at: zeros::at_targets(ops, &live, &repeats, target.data),
+            owed_at: zeros::at_targets(ops, &live, &reads, &repeats),
             pending_at: count::at_targets(ops, &order, &repeats),
             repeats,
             rounds,
@@ -136,6 +140,7 @@ impl<'a> Emitter<'a> {
             held_at,
             looks,
             targets,
+            reads,
             live,
             needed,
             read_later: 0,
@@ -349,22 +354,18 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Per operation, the registers that emitted code reads from there on.
-fn needed(ops: &[Op], values_at: &[Option<Box<Registers>>], target: &Target<'_>) -> Vec<Set> {
-    let mut reads: Vec<Set> = ops.iter().map(|&op| live::reads(op, target.data)).collect();
-    values::each(ops, values_at, target.entry(), target.data, |at, op, registers| {
-        let access = match op {
-            Op::Load { base, off, size, .. } => Some((base, off, size, None)),
-            Op::Store { base, off, size, src } => Some((base, off, size, Some(src))),
-            _ => None,
+/// Per operation, the registers that emitted code reads from there on, given those that each one reads and what its base
+/// holds.
+fn needed(ops: &[Op], reads: &[Set], bases: &[Value]) -> Vec<Set> {
+    let needs = |((&op, &reads), base_value): ((&Op, &Set), &Value)| {
+        let (base, off, size, src) = match op {
+            Op::Load { base, off, size, .. } => (base, off, size, None),
+            Op::Store { base, off, size, src } => (base, off, size, Some(src)),
+            _ => return reads,
         };
-        if let Some((base, off, size, src)) = access
-            && let Some(value) = registers.get(usize::from(base))
-            && value.is_in_stack(off, size.bytes())
-            && src != Some(Operand::Reg(base))
-        {
-            reads[at] &= !live::bit(base);
-        }
-    });
-    live::before_reading(ops, |at| reads[at])
+        let is_read = !base_value.is_in_stack(off, size.bytes()) || src == Some(Operand::Reg(base));
+        if is_read { reads } else { reads & !live::bit(base) }
+    };
+    let needs: Vec<Set> = ops.iter().zip(reads).zip(bases).map(needs).collect();
+    live::before(ops, &needs)
 }

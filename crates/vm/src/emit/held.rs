@@ -10,7 +10,7 @@ use super::count::is_forward_jump;
 use super::early::{self, Looks, Use};
 use super::function::Target;
 use super::live::{self, Set};
-use super::values::{self, Registers, Value};
+use super::values::{Registers, Value};
 use crate::code::op::{Access, Alu, Callee, Op, Operand, Size, in_frame};
 
 /// A line, identified so that equal values are certainly the same address.
@@ -324,12 +324,12 @@ struct Function<'a> {
 pub(super) fn at_targets(
     ops: &[Op],
     values_at: &[Option<Box<Registers>>],
+    bases: &[Value],
     looks: &mut Looks,
     target: &Target<'_>,
 ) -> Places {
     const MOST_TIMES: usize = 4;
-    let bases = values::bases(ops, values_at, target.entry(), target.data);
-    let function = Function { ops, values_at, bases: &bases, target };
+    let function = Function { ops, values_at, bases, target };
     for _ in 0..MOST_TIMES {
         let mut known = settled(&function, looks);
         if looks.iter().all(Vec::is_empty) {
@@ -457,6 +457,7 @@ mod tests {
     use crate::emit::asm::Asm;
     use crate::emit::moves::{Mover, Movers};
     use crate::emit::tests::OneMap;
+    use crate::emit::values;
     use crate::memory::LineForm;
 
     const WORD: Size = Size(3);
@@ -487,11 +488,7 @@ mod tests {
             assert!(!held.access((1, 8), WORD, false, element(0), target));
             (0..).zip(ops).for_each(|(number, &op)| held.after(op, number, target));
             let mut written = Held { known: held.known.clone() };
-            assert_eq!(
-                held.access((reg, off), WORD, false, element(0), target),
-                expected,
-                "{ops:?}, {off}"
-            );
+            assert_eq!(held.access((reg, off), WORD, false, element(0), target), expected, "{ops:?}, {off}");
             assert!(!written.access((reg, off), WORD, true, element(0), target), "it was read");
         });
     }
@@ -569,11 +566,7 @@ mod tests {
                 let mut held = Held::new();
                 held.access((1, 0), WORD, false, first, target);
                 held.access((2, second.1), WORD, false, second.0, target);
-                assert_eq!(
-                    held.access((1, 8), WORD, false, first, target),
-                    expected,
-                    "{first:?} {second:?}"
-                );
+                assert_eq!(held.access((1, 8), WORD, false, first, target), expected, "{first:?} {second:?}");
             });
         };
         let frame = Value::Frame(0);
@@ -584,6 +577,11 @@ mod tests {
         check(true, element(1), (frame, -8), true);
         check(true, element(0), (element(1), 0), true);
         check(false, element(1), (element(1), 0), true);
+    }
+
+    fn at_targets_of(ops: &[Op], values_at: &[Option<Box<Registers>>], target: &Target<'_>) -> Places {
+        let bases = values::bases(ops, values_at, target.entry(), target.data);
+        at_targets(ops, values_at, &bases, &mut early::all(ops, values_at, target), target)
     }
 
     /// Which of these accesses have lines that are known to be held where two paths meet.
@@ -613,7 +611,7 @@ mod tests {
                     Op::Exit,
                 ];
                 let values_at = values::at_targets(&ops, target.entry(), target.data);
-                let known = at_targets(&ops, &values_at, &mut early::all(&ops, &values_at, target), target);
+                let known = at_targets_of(&ops, &values_at, target);
                 let mut held = Held::new();
                 held.meet(known[6].as_deref(), 6);
                 let values = values_at[6].as_deref().expect("a jump leads there");
@@ -635,7 +633,7 @@ mod tests {
                 Op::Branch { wide: true, cond: Cond::Ne, a: 6, b: Operand::Imm(0), target: 3, site: 0 };
             let ops: Vec<Op> = before.into_iter().chain([body, back, Op::Exit]).collect();
             let values_at = values::at_targets(&ops, target.entry(), target.data);
-            let known = at_targets(&ops, &values_at, &mut early::all(&ops, &values_at, target), target);
+            let known = at_targets_of(&ops, &values_at, target);
             let lines = known[3].as_ref().map(|known| &known.lines[..]);
             assert_eq!(lines, Some(expected), "{before:?} {body:?}");
         });

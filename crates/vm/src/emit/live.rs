@@ -16,18 +16,13 @@ pub(super) const ARGUMENTS: Set = 0x3e;
 /// The most rounds; a program whose jumps need more counts as reading everything.
 const ROUNDS: usize = 16;
 
-/// Per operation, the registers that are read from there on.
-pub(super) fn before(ops: &[Op], data: &dyn Data) -> Vec<Set> {
-    let reads: Vec<Set> = ops.iter().map(|&op| reads(op, data)).collect();
-    before_reading(ops, |at| reads[at])
-}
-
-/// The registers that an operation reads. What a call ignores need not be zeroed for it.
-pub(super) fn reads(op: Op, data: &dyn Data) -> Set {
-    match op {
+/// The registers that each operation reads. What a call ignores need not be zeroed for it.
+pub(super) fn reads(ops: &[Op], data: &dyn Data) -> Vec<Set> {
+    let reads = |&op: &Op| match op {
         Op::Call { callee, site } => uses(op).0 & data.arguments(callee, site),
         _ => uses(op).0,
-    }
+    };
+    ops.iter().map(reads).collect()
 }
 
 /// The first of R1 to R5.
@@ -35,8 +30,8 @@ pub(super) fn arguments(count: usize) -> Set {
     ARGUMENTS & ((2 << count) - 1)
 }
 
-/// The same if these are the registers that each operation reads.
-pub(super) fn before_reading(ops: &[Op], reads: impl Fn(usize) -> Set) -> Vec<Set> {
+/// Per operation, the registers that are read from there on, given those that each one reads.
+pub(super) fn before(ops: &[Op], reads: &[Set]) -> Vec<Set> {
     let mut live = vec![0; ops.len()];
     let mut leads_back = vec![false; ops.len()];
     for (at, op) in ops.iter().enumerate() {
@@ -47,7 +42,7 @@ pub(super) fn before_reading(ops: &[Op], reads: impl Fn(usize) -> Set) -> Vec<Se
     for _ in 0..ROUNDS {
         let mut changed = false;
         for at in (0..ops.len()).rev() {
-            let now = reads(at) | after(ops, &live, at) & !uses(ops[at]).1;
+            let now = reads[at] | after(ops, &live, at) & !uses(ops[at]).1;
             // All other ways have been found by then.
             changed |= now != live[at] && leads_back[at];
             live[at] = now;

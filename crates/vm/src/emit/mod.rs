@@ -130,7 +130,8 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
     let mut globals = Globals { code, numbers, taken: vec![live::ARGUMENTS; code.functions.len()] };
     // Compilers mostly place a function behind those that call it.
     for (number, function) in code.functions.iter().enumerate().rev() {
-        globals.taken[number] &= live::before(&function.ops, &globals).first().copied().unwrap_or(0);
+        globals.taken[number] &=
+            live::before(&function.ops, &live::reads(&function.ops, &globals)).first().copied().unwrap_or(0);
     }
     let movers = Movers::emit(&mut asm, lines, has_arena);
     let has_may_goto = code.has(|op| matches!(op, Op::MayGoto { .. }));

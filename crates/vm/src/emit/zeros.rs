@@ -4,61 +4,53 @@
 use super::function::Emitter;
 use super::live::{self, Set};
 use super::repeats::Repeats;
-use super::values::Data;
 use crate::code::op::{NO_SITE, Op};
 
 /// At each jump target, the registers that are still to be zeroed on every way there.
-pub(super) fn at_targets(ops: &[Op], live: &[Set], repeats: &Repeats, data: &dyn Data) -> Vec<Set> {
+pub(super) fn at_targets(ops: &[Op], live: &[Set], reads: &[Set], repeats: &Repeats) -> Vec<Set> {
     let mut owed_at = vec![live::ARGUMENTS; ops.len()];
-    loop {
-        let mut changed = false;
-        ways(ops, (live, repeats, data), &owed_at.clone(), |to, owed| {
-            changed |= owed_at[to] & !owed != 0;
-            owed_at[to] &= owed;
-        });
-        if !changed {
-            return owed_at;
-        }
-    }
+    while narrow(ops, (live, reads, repeats), &mut owed_at) {}
+    owed_at
 }
 
-/// Calls `way` for each way to a jump target, with what is still to be zeroed on it, given that for the targets.
-fn ways(
-    ops: &[Op],
-    (live, repeats, data): (&[Set], &Repeats, &dyn Data),
-    owed_at: &[Set],
-    mut way: impl FnMut(usize, Set),
-) {
+/// Goes through a function once. Keeps for each jump target what is still to be zeroed on each way there, given that for
+/// the targets; returns whether that changes anything.
+fn narrow(ops: &[Op], (live, reads, repeats): (&[Set], &[Set], &Repeats), owed_at: &mut [Set]) -> bool {
+    let mut changed = false;
+    let mut way = |owed_at: &mut [Set], to: usize, owed: Set| {
+        changed |= owed_at[to] & !owed != 0;
+        owed_at[to] &= owed;
+    };
     let mut is_target = vec![false; ops.len()];
     ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
     let (mut owed, mut open): (Set, bool) = (0, true);
     for (at, &op) in ops.iter().enumerate() {
         if is_target[at] {
             if open {
-                way(at, owed);
+                way(owed_at, at, owed);
             }
             (owed, open) = (owed_at[at], true);
         }
         if !open || op == Op::Hole {
             continue;
         }
-        let (reads, writes) = (live::reads(op, data), live::uses(op).1);
-        owed &= (live::after(ops, live, at) | reads) & !reads;
+        owed &= live::after(ops, live, at) & !reads[at];
         if let Some(target) = op.target() {
             let due = owed & live[target as usize] & !owed_at[target as usize];
             owed &= !due;
-            way(target as usize, owed);
+            way(owed_at, target as usize, owed);
             // The jump may lead past the branch that repeats this one.
             if let Some(past) = repeats.by(at).and_then(|repeat| ops[repeat as usize].target()) {
-                way(past as usize, owed & !live[target as usize]);
+                way(owed_at, past as usize, owed & !live[target as usize]);
             }
         }
         owed = match op {
             Op::Call { .. } => live::after(ops, live, at) & live::ARGUMENTS,
-            _ => owed & !writes,
+            _ => owed & !live::uses(op).1,
         };
         open = !op.ends();
     }
+    changed
 }
 
 impl Emitter<'_> {
@@ -76,7 +68,7 @@ impl Emitter<'_> {
     /// Before an operation: zeroes what it reads, and what is read where it jumps to and also behind it.
     pub(super) fn pay_before(&mut self, at: usize, op: Op) {
         let next = if op.ends() { 0 } else { self.live_at(at + 1) };
-        let reads = live::reads(op, self.target.data);
+        let reads = self.reads[at];
         self.owed &= self.read_later | reads;
         let there = op.target().map_or(0, |target| self.zero_at(target as usize));
         let elsewhere = match op {
@@ -115,7 +107,8 @@ mod tests {
             Op::Branch { wide: true, cond: Cond::Eq, a: 0, b: Operand::Imm(0), target: 3, site: NO_SITE };
         let check = |between: Op, expected: Set| {
             let ops = [call, skip, between, call, Op::Exit];
-            let owed = at_targets(&ops, &live::before(&ops, &OneMap), &Repeats::new(&ops), &OneMap);
+            let reads = live::reads(&ops, &OneMap);
+            let owed = at_targets(&ops, &live::before(&ops, &reads), &reads, &Repeats::new(&ops));
             assert_eq!(owed[3], expected, "{between:?}");
         };
         check(Op::Hole, 0b11_1110);
