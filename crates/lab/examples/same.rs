@@ -42,12 +42,15 @@ fn main() {
     }
 }
 
-/// Small and large machines, with and without SMT, with lines of each form, and with crowded caches.
+/// Small and large machines, with and without SMT, with lines of each form, with crowded caches, and with CPUs that take
+/// turns on an emulator's thread.
 fn machines() -> Vec<(String, Machine)> {
     let built_in = ["laptop-8", "opteron-6272", "p3-2", "quad-2010", "xeon-8", "epyc-2x64"];
     let built_in = built_in.map(|name| (name.to_owned(), machines::built_in(name).expect("it is built in")));
     let regular = [1, 4, 64, 96].map(|cpus| (format!("{cpus} CPUs"), machines::of_cpus(cpus)));
-    built_in.into_iter().chain(regular).collect()
+    let mut in_turns = machines::of_cpus(4);
+    in_turns.costs.turn_ns = 100_000;
+    built_in.into_iter().chain(regular).chain([("4 CPUs in turns".to_owned(), in_turns)]).collect()
 }
 
 /// The trace's length and FNV-1a hash, or why there is none.

@@ -97,12 +97,19 @@ fn both_engines_make_the_same_run() {
 
 #[test]
 fn straight_paths_make_the_same_run_as_single_steps() {
-    for spec in [busy(SEED), busy(7), eventful(SEED), noisy(Noise::Busy, 3)] {
+    for spec in [busy(SEED), busy(7), in_turns(SEED), eventful(SEED), noisy(Noise::Busy, 3)] {
         let (straight, outcome) = trace(&spec);
         let (stepped, stepped_outcome) = trace(&RunSpec { engine: Engine::Frames, ..spec.clone() });
         same("straight and stepped", spec.seed, &straight, &stepped);
         assert_eq!(outcome, stepped_outcome, "seed {}", spec.seed);
     }
+}
+
+/// On CPUs that take turns on an emulator's thread.
+fn in_turns(seed: u64) -> RunSpec {
+    let mut spec = busy(seed);
+    spec.machine.costs.turn_ns = 100_000;
+    spec
 }
 
 /// Every kind of event from outside, and a scheduler that survives them.
