@@ -118,12 +118,21 @@ impl Emitter<'_> {
 
     /// The target of a forward jump, or a detour there that makes its looks and copies, and zeroes registers.
     pub(super) fn way_to(&mut self, target: u32) -> Label {
-        let (looks, label) = (self.looks_before(target as usize), self.target(target));
+        self.way_to_label(target, self.target(target))
+    }
+
+    /// Like `way_to` for a label that stands for the target.
+    pub(super) fn way_to_label(&mut self, target: u32, label: Label) -> Label {
+        let looks = self.looks_before(target as usize);
         let due = self.owed & self.zero_at(target as usize);
-        if looks.is_empty() && due == 0 && !self.hands_over(target) {
+        let left = self.together.left(self.at, target as usize);
+        if looks.is_empty() && due == 0 && left.is_none() && !self.hands_over(target) {
             return label;
         }
         self.later(move |e| {
+            if let Some(number) = left {
+                e.give_back(number);
+            }
             e.zero_all(due);
             e.look_at(&looks);
             e.hand_over(target);

@@ -11,6 +11,16 @@ use iced_x86::Code;
 impl Emitter<'_> {
     /// Where the interpreter continues with the current operation.
     pub(super) fn exit_here(&mut self) -> Label {
+        self.exit_from(self.together.around(self.at))
+    }
+
+    /// Like `exit_here` for the head of a loop whose rounds have not been charged yet.
+    pub(super) fn exit_before_rounds(&mut self) -> Label {
+        self.exit_from(None)
+    }
+
+    /// The same, given the loop that is charged for rounds it doesn't make.
+    fn exit_from(&mut self, around: Option<usize>) -> Label {
         let exit = *self.exit.get_or_insert_with(|| self.asm.label());
         // The interpreter counts the operation again.
         let (at, owed, counted, result) = (self.at, self.owed, self.pending - 1, self.values[0]);
@@ -21,6 +31,9 @@ impl Emitter<'_> {
                 e.load_frame_address(0, off);
             }
             e.count(counted);
+            if let Some(number) = around {
+                e.give_back(number);
+            }
             e.asm.reg_imm(Code::Mov_r32_imm32, B32, at as i32);
             e.asm.to(Code::Jmp_rel32_64, exit);
         })

@@ -13,6 +13,7 @@ use super::order::Order;
 use super::registers::{A, CONTEXT, DELTA, FRAME, at, field, half, whole};
 use super::repeats::Repeats;
 use super::rounds::Rounds;
+use super::together::Together;
 use super::values::{self, Data, Registers, Value};
 use super::zeros;
 use crate::code::op::{Callee, Op, Operand, Size};
@@ -63,6 +64,7 @@ pub(super) struct Emitter<'a> {
     pub(super) order: Order,
     pub(super) repeats: Repeats,
     pub(super) rounds: Rounds,
+    pub(super) together: Together,
     pub(super) target: Target<'a>,
     /// What the registers hold at the current operation, and at jump targets.
     pub(super) values: Registers,
@@ -125,12 +127,14 @@ impl<'a> Emitter<'a> {
         let (pending, cold) = (0, Vec::new());
         let (repeats, order) = (Repeats::new(ops), Order::new(ops, target.data.counts()));
         let rounds = Rounds::new(ops, &values_at, &live, (&order, &repeats), &target);
+        let pending_at = count::at_targets(ops, &order, &repeats);
         Self {
             asm,
             functions,
             ops,
             owed_at: zeros::at_targets(ops, &live, &reads, &repeats),
-            pending_at: count::at_targets(ops, &order, &repeats),
+            together: Together::new(ops, &values_at, (&order, &repeats), &pending_at, &target),
+            pending_at,
             repeats,
             rounds,
             target,
@@ -168,13 +172,20 @@ impl<'a> Emitter<'a> {
         let mut open = true;
         for at in std::mem::take(&mut self.order.ops) {
             let op = self.ops[at];
+            if let Some(number) = self.together.left(self.at, at).filter(|_| open) {
+                self.give_back_aside(number);
+            }
             if let Some(target) = self.targets[at].filter(|_| !self.repeats.has(at)) {
                 if open {
                     self.pay(self.zero_at(at));
                     self.agree(at as u32);
                     self.look_at(&self.looks_before(at));
                 }
-                self.asm.bind(target);
+                let round = self.round(at);
+                if open && round.is_some() {
+                    self.asm.to(Code::Jmp_rel32_64, target);
+                }
+                self.asm.bind(round.unwrap_or(target));
                 (open, self.owed, self.carried) = (true, self.owed_at[at], self.carried_at[at]);
                 self.pending = self.pending_at[at].unwrap_or(0);
                 self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
@@ -186,6 +197,7 @@ impl<'a> Emitter<'a> {
             self.pending += 1;
             self.at = at;
             self.read_later = live::after(self.ops, &self.live, at);
+            self.charge_ahead();
             self.pay_before(at, op);
             if !std::mem::take(&mut is_done) && !self.rounds.is_silent(at) {
                 is_done = self.one_or_two(at, op);
@@ -254,6 +266,9 @@ impl<'a> Emitter<'a> {
             Op::Atomic { base, off, size, op, src, fetch } => self.atomic(base, off, size, op, src, fetch),
             Op::Jump { site, .. } if self.order.follows(number) => self.go_on(number, site),
             Op::Jump { target, site } => {
+                if let Some(loop_left) = self.together.left(number, target as usize) {
+                    self.give_back_aside(loop_left);
+                }
                 self.settle_before_jump(target, site);
                 self.jump(target, site);
             }
@@ -271,6 +286,7 @@ impl<'a> Emitter<'a> {
             Op::Call { callee, site } => {
                 if callee == Callee::NumNext {
                     self.begin_iteration();
+                    self.settle_round();
                 }
                 self.settle();
                 self.call(callee, site, self.read_later);

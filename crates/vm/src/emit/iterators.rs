@@ -63,6 +63,9 @@ impl Emitter<'_> {
             return self.call_engine(stubs::NUM_NEXT, site);
         }
         let Some(off) = self.iterator_in_frame() else { return self.num_next_anywhere(site) };
+        if self.count_on(off) {
+            return;
+        }
         if let Some(iteration) = self.iteration {
             self.check_fuel_ahead(site, iteration);
             self.charge_number();
@@ -183,6 +186,10 @@ impl Emitter<'_> {
         }
         if self.needs_result(branch) {
             self.load_frame_address(0, off);
+        }
+        if self.begin_round(target, off) {
+            self.end_iterator(at(FRAME, off));
+            return self.hand_back(branch);
         }
         self.compare_number(off);
         if !goes_on {

@@ -11,7 +11,8 @@
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
 //!   [`calls`], [`known`] (with [`carried`]) and [`iterators`] are the operations, and [`pairs`] pairs of them
 //! - [`order`]: the order of the code; [`repeats`]: which branches need none; [`count`]: counting instructions
-//! - [`rounds`]: registers that a loop's rounds hand over; [`zeros`]: registers that calls clobber
+//! - [`rounds`]: registers that a loop's rounds hand over; [`together`]: charging for rounds together; [`zeros`]:
+//!   registers that calls clobber
 //! - [`moves`]: moving a cache line
 //! - [`exits`]: leaving the rest of a function to the interpreter
 //! - [`entry`]: the entries from Rust
@@ -48,6 +49,7 @@ mod rounds;
 mod stubs;
 #[cfg(test)]
 mod tests;
+mod together;
 mod values;
 mod zeros;
 
