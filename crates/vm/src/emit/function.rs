@@ -4,6 +4,7 @@ use super::asm::{Asm, Label};
 use super::carried;
 use super::count;
 use super::early::{self, Looks};
+use super::elements::{self, Elements, Instead};
 use super::entry;
 use super::held::{self, Held, Places};
 use super::iterators::Iteration;
@@ -65,6 +66,7 @@ pub(super) struct Emitter<'a> {
     pub(super) repeats: Repeats,
     pub(super) rounds: Rounds,
     pub(super) together: Together,
+    pub(super) elements: Elements,
     pub(super) target: Target<'a>,
     /// What the registers hold at the current operation, and at jump targets.
     pub(super) values: Registers,
@@ -134,6 +136,7 @@ impl<'a> Emitter<'a> {
             ops,
             owed_at: zeros::at_targets(ops, &live, &reads, &repeats),
             together: Together::new(ops, &values_at, (&order, &repeats), &pending_at, &target),
+            elements: elements::all(ops, &live, |at| rounds.is_silent(at)),
             pending_at,
             repeats,
             rounds,
@@ -302,6 +305,15 @@ impl<'a> Emitter<'a> {
             self.both(pair);
             return true;
         }
+        let op = match self.elements.get(&at) {
+            None => op,
+            Some(&Instead::Op(op)) => op,
+            Some(Instead::Nothing) => return false,
+            Some(&Instead::AddAddress { dst, slot }) => {
+                self.add_tabled_address(dst, slot);
+                return false;
+            }
+        };
         let branch = self.iteration.take_if(|iteration| iteration.branch == at);
         match branch {
             Some(iteration) => self.end_iteration(op, iteration),

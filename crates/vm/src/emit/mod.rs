@@ -9,7 +9,8 @@
 //! - [`live`]: which registers are read later
 //! - [`values`], [`held`] and [`early`]: which checks can be omitted, or made before a loop
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
-//!   [`calls`], [`known`] (with [`carried`]) and [`iterators`] are the operations, and [`pairs`] pairs of them
+//!   [`calls`], [`known`] (with [`carried`]) and [`iterators`] are the operations, and [`pairs`] pairs of them,
+//!   and [`elements`] addresses that several of them compute
 //! - [`order`]: the order of the code; [`repeats`]: which branches need none; [`count`]: counting instructions
 //! - [`rounds`]: registers that a loop's rounds hand over; [`together`]: charging for rounds together; [`zeros`]:
 //!   registers that calls clobber
@@ -33,6 +34,7 @@ mod carried;
 mod count;
 mod divide;
 mod early;
+mod elements;
 mod entry;
 mod exits;
 mod function;

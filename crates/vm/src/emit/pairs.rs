@@ -28,9 +28,9 @@ pub(super) enum Pair {
 impl Emitter<'_> {
     /// The pair of an operation and the next one, its register, and whether its result has 64 bits.
     pub(super) fn pair(&self, number: usize) -> Option<(Pair, u8, bool)> {
-        let next = *self.ops.get(number + 1).filter(|_| !self.is_target(number + 1))?;
+        let next = self.emitted(number + 1).filter(|_| !self.is_target(number + 1))?;
         let (Op::Alu { wide, op: first, dst, src }, Op::Alu { wide: all, op, dst: result, src: other }) =
-            (self.ops[number], next)
+            (self.emitted(number)?, next)
         else {
             return None;
         };
