@@ -2,7 +2,7 @@
 
 use super::function::Emitter;
 use super::registers::{A, A32, B, B32, DELTA, FRAME, at_sum, field, half, whole};
-use super::values::NUMBERS_BYTES;
+use super::values::{NUMBERS_BYTES, Value};
 use crate::code::op::FRAME_BYTES;
 use crate::context::Context;
 use crate::known::{HOST_SERVES, Known};
@@ -60,9 +60,7 @@ impl Emitter<'_> {
         match known {
             Known::SmpId => self.asm.reg_mem(Code::Mov_r32_rm32, half(0), field(offset_of!(Context, cpu))),
             Known::NumNew => {
-                self.asm.reg_mem(Code::Lea_r32_m, A32, MemoryOperand::with_base_displ(whole(2), -1));
-                self.asm.mem_reg(Code::Mov_rm32_r32, pair(0), A32);
-                self.asm.mem_reg(Code::Mov_rm32_r32, pair(4), half(3));
+                self.begin_numbers();
                 self.zero(0);
             }
             Known::NumDestroy => {
@@ -87,12 +85,45 @@ impl Emitter<'_> {
 
     /// Continues if R2 up to R3 is a range that an iterator accepts.
     fn check_range(&mut self, elsewhere: super::asm::Label) {
-        self.asm.reg_reg(Code::Cmp_r32_rm32, half(2), half(3));
-        self.asm.to(Code::Jg_rel32_64, elsewhere);
-        self.asm.reg_reg(Code::Mov_r32_rm32, A32, half(3));
-        self.asm.reg_reg(Code::Sub_r32_rm32, A32, half(2));
+        const MOST_FIRST: u64 = 1 << 30;
+        match (self.values[2], self.values[3]) {
+            (Value::Const(first), Value::Const(end)) if is_range(first as i32, end as i32) => return,
+            // If there are few numbers from the first one to the last one, they don't overflow.
+            (Value::Const(first), _) if first <= MOST_FIRST => {
+                let count = MemoryOperand::with_base_displ(whole(3), -(first as i64));
+                self.asm.reg_mem(Code::Lea_r32_m, A32, count);
+            }
+            _ => {
+                self.asm.reg_reg(Code::Mov_r32_rm32, A32, half(3));
+                self.asm.reg_reg(Code::Sub_r32_rm32, A32, half(2));
+                self.asm.to(Code::Jl_rel32_64, elsewhere);
+            }
+        }
         self.asm.reg_imm(Code::Cmp_rm32_imm32, A32, MOST_NUMBERS);
         self.asm.to(Code::Ja_rel32_64, elsewhere);
         debug_assert_ne!(A32, B32);
     }
+
+    /// Sets up the iterator in R1 for the numbers from R2 to R3.
+    fn begin_numbers(&mut self) {
+        let pair = |off| -> MemoryOperand { at_sum(DELTA, whole(1), off) };
+        match self.values[2] {
+            Value::Const(first) => {
+                self.asm.mem_imm(Code::Mov_rm32_imm32, pair(0), (first as i32).wrapping_sub(1));
+            }
+            _ => {
+                self.asm.reg_mem(Code::Lea_r32_m, A32, MemoryOperand::with_base_displ(whole(2), -1));
+                self.asm.mem_reg(Code::Mov_rm32_r32, pair(0), A32);
+            }
+        }
+        match self.values[3] {
+            Value::Const(end) => self.asm.mem_imm(Code::Mov_rm32_imm32, pair(4), end as i32),
+            _ => self.asm.mem_reg(Code::Mov_rm32_r32, pair(4), half(3)),
+        }
+    }
+}
+
+/// Returns whether an iterator accepts this range.
+fn is_range(first: i32, end: i32) -> bool {
+    end.checked_sub(first).is_some_and(|count| (0..=MOST_NUMBERS).contains(&count))
 }

@@ -243,7 +243,9 @@ fn alu(op: Alu, wide: bool, a: Value, b: Value) -> Value {
     // Each operation on the low halves is the operation on 32-bit numbers, or gives no knowledge.
     let (a, b) = (a.half(), b.half());
     match op {
-        Alu::Add | Alu::Mul | Alu::And | Alu::Mov | Alu::Div | Alu::Mod => alu64(op, a, b).half(),
+        Alu::Add | Alu::Mul | Alu::And | Alu::Or | Alu::Xor | Alu::Mov | Alu::Div | Alu::Mod => {
+            alu64(op, a, b).half()
+        }
         Alu::Lsh | Alu::Rsh => match b {
             Value::Const(by) if by < 32 => alu64(op, a, b).half(),
             _ => Value::HALF,
@@ -257,6 +259,7 @@ fn alu64(op: Alu, a: Value, b: Value) -> Value {
         Alu::Mov => b,
         Alu::Add => add(a, b),
         Alu::And => and(a, b),
+        Alu::Or | Alu::Xor => bits_of_either(a, b),
         Alu::Mul => product(a, b),
         Alu::Lsh => match b {
             Value::Const(by) if by < 64 => product(a, Value::Const(1 << by)),
@@ -314,6 +317,11 @@ fn and(a: Value, b: Value) -> Value {
         (Some((most, step)), None) | (None, Some((most, step))) => Value::number(most, step),
         (None, None) => Value::Any,
     }
+}
+
+fn bits_of_either(a: Value, b: Value) -> Value {
+    let (Some((a, step)), Some((b, other))) = (a.most(), b.most()) else { return Value::Any };
+    Value::number(u64::MAX.checked_shr((a | b).leading_zeros()).unwrap_or(0), step.min(other))
 }
 
 fn product(a: Value, b: Value) -> Value {
