@@ -104,8 +104,8 @@ pub(crate) struct Context {
     pub(crate) frame: u64,
     /// The site from which the code calls out.
     pub(crate) site: u32,
-    /// The number at which the rounds end that a loop of emitted code has been charged for.
-    pub(crate) rounds_until: u32,
+    /// The rounds that a loop of emitted code has been charged for and has not made yet.
+    pub(crate) rounds_left: u32,
 
     // Emitted code uses these when it moves a line.
     pub(crate) cpu: CpuId,

@@ -312,7 +312,7 @@ impl Vm {
             frequent_calls: [None; Frequent::ALL.len()],
             frame: 0,
             site: 0,
-            rounds_until: 0,
+            rounds_left: 0,
             cpu: CpuId(0),
             first_line,
             prices: ptr::null(),

@@ -84,7 +84,7 @@ impl Emitter<'_> {
     }
 
     /// Compares the number of an iterator in the frame with its end.
-    fn compare_number(&mut self, off: i64) {
+    pub(super) fn compare_number(&mut self, off: i64) {
         self.asm.reg_mem(Code::Mov_r32_rm32, B32, at(FRAME, off));
         self.asm.reg_mem(Code::Cmp_r32_rm32, B32, at(FRAME, off + 4));
     }

@@ -1,18 +1,18 @@
 //! Charging for a loop's rounds together.
 //!
 //! A round of a loop over numbers that calls nothing else costs what its usual way costs, and its next number: the way to
-//! the loop charges both for as many rounds as come, at most [`MOST_ROUNDS`]. Then the loop only counts; who leaves it
-//! earlier gives back the rest. What another way through a round costs more or less is charged on that way, as always.
+//! the loop charges both for as many rounds as come, at most [`MOST_ROUNDS`]. Who leaves the loop earlier gives back
+//! the rest. What another way through a round costs more or less is charged on that way, as always.
 //!
 //! Nobody sees the charges early: while the loop runs nothing reads them, and if the callback might not have enough fuel
-//! for these rounds, the interpreter executes them. The context keeps the number at which the charged rounds end; the
-//! loop itself certainly does not change the numbers that it counts.
+//! for these rounds, the interpreter executes them. The context keeps how many of these rounds are left, so that the loop
+//! counts down; it certainly does not change its numbers itself.
 
 use super::asm::Label;
 use super::function::{Emitter, Target};
 use super::iterators::branch_behind;
 use super::order::Order;
-use super::registers::{A, A32, B, B32, FRAME, at, field, insns};
+use super::registers::{A, B, B32, FRAME, at, field, insns};
 use super::repeats::Repeats;
 use super::values::{self, NUMBERS_BYTES, Registers, Value};
 use crate::code::op::{Callee, Cond, NO_SITE, Op, Size};
@@ -253,32 +253,28 @@ impl Emitter<'_> {
         let round = round.expect("it begins here");
         self.later(move |e| {
             e.asm.bind(label);
-            let (next, end, until) = (at(FRAME, off), at(FRAME, off + 4), until());
             let known = e.asm.label();
             let other = e.later(move |e| {
                 // Without any, the loop would end after the next round.
-                e.asm.reg_imm(Code::Mov_r32_imm32, A32, MOST_ROUNDS);
-                e.asm.reg_reg(Code::Test_rm64_r64, B, B);
                 let some = e.asm.label();
+                e.asm.reg_reg(Code::Test_rm64_r64, B, B);
+                e.asm.reg_imm(Code::Mov_r32_imm32, B32, MOST_ROUNDS);
                 e.asm.to(Code::Jg_rel32_64, some);
-                e.asm.reg_imm(Code::Mov_r32_imm32, A32, 1);
+                e.asm.reg_imm(Code::Mov_r32_imm32, B32, 1);
                 e.asm.bind(some);
-                e.asm.reg_reg(Code::Mov_r32_rm32, B32, A32);
-                e.asm.reg_mem(Code::Add_r32_rm32, A32, next);
-                e.asm.mem_reg(Code::Mov_rm32_r32, until, A32);
                 e.asm.to(Code::Jmp_rel32_64, known);
             });
             let most_charged = most + e.together.loops[number].insns;
             e.asm.mem_imm(Code::Cmp_rm64_imm32, insns(), -most_charged * MOST_ROUNDS);
             e.asm.to(Code::Jg_rel32_64, outside);
-            e.asm.reg_mem(Code::Movsxd_r64_rm32, B, end);
-            e.asm.mem_reg(Code::Mov_rm32_r32, until, B32);
-            e.asm.reg_mem(Code::Movsxd_r64_rm32, A, next);
+            e.asm.reg_mem(Code::Movsxd_r64_rm32, B, at(FRAME, off + 4));
+            e.asm.reg_mem(Code::Movsxd_r64_rm32, A, at(FRAME, off));
             e.asm.reg_reg(Code::Sub_r64_rm64, B, A);
             e.asm.reg_mem(Code::Lea_r64_m, A, at(B, -1));
             e.asm.reg_imm(Code::Cmp_rm64_imm32, A, MOST_ROUNDS);
             e.asm.to(Code::Jae_rel32_64, other);
             e.asm.bind(known);
+            e.asm.mem_reg(Code::Mov_rm32_r32, left(), B32);
             e.charge_rounds(number, Code::Add_rm64_r64);
             e.asm.to(Code::Jmp_rel32_64, round);
         });
@@ -296,9 +292,7 @@ impl Emitter<'_> {
 
     /// Gives back the rounds that a loop was charged for and doesn't make. Changes the flags.
     pub(super) fn give_back(&mut self, number: usize) {
-        let off = self.together.loops[number].off;
-        self.asm.reg_mem(Code::Mov_r32_rm32, B32, until());
-        self.asm.reg_mem(Code::Sub_r32_rm32, B32, at(FRAME, off));
+        self.asm.reg_mem(Code::Mov_r32_rm32, B32, left());
         self.charge_rounds(number, Code::Sub_rm64_r64);
     }
 
@@ -335,16 +329,15 @@ impl Emitter<'_> {
         let Some(number) = self.together.of_number(self.at) else { return false };
         let round = self.together.loops[number].round.expect("it has begun");
         let (round, charging) = (self.way_to_label(target, round), self.way_to(target));
-        self.asm.reg_mem(Code::Mov_r32_rm32, B32, at(FRAME, off));
-        self.asm.reg_mem(Code::Cmp_r32_rm32, B32, until());
-        self.asm.to(Code::Jl_rel32_64, round);
-        self.asm.reg_mem(Code::Cmp_r32_rm32, B32, at(FRAME, off + 4));
+        self.asm.mem(Code::Dec_rm32, left());
+        self.asm.to(Code::Jne_rel32_64, round);
+        self.compare_number(off);
         self.asm.to(Code::Jl_rel32_64, charging);
         true
     }
 }
 
-/// The number at which the charged rounds end.
-fn until() -> MemoryOperand {
-    field(offset_of!(Context, rounds_until))
+/// The rounds that are charged and have not been made.
+fn left() -> MemoryOperand {
+    field(offset_of!(Context, rounds_left))
 }
