@@ -123,6 +123,8 @@ pub(crate) struct Context {
     // Every callback and call uses these.
     /// R10 of the first frame.
     pub(crate) first_frame: u64,
+    /// The word of the line at that address.
+    pub(crate) first_frame_word: *const u64,
     pub(crate) host: *mut (),
     pub(crate) world: *mut VmWorld,
     /// The switch between the fiber and its caller.

@@ -21,6 +21,8 @@ static ASK_ALWAYS: [u32; 1 + u64::BITS as usize] = [ASK; 1 + u64::BITS as usize]
 pub(crate) struct RunsAt {
     /// Of its stack: R10 of the first frame, and the address of the struct_ops context.
     pub(crate) end: Ea,
+    /// The word of the line at that address.
+    pub(crate) word: *const u64,
     /// That address in the process.
     pub(crate) args: *mut u64,
 }
@@ -33,8 +35,9 @@ pub(crate) struct Seat {
     /// Where the stack ends of a callback that is in no other one, if it can begin at once: emitted code, on a stack that
     /// was used before, while no callback is suspended. Otherwise null.
     pub(crate) ready: Ea,
-    /// The context of such a callback, in the process; set when `ready` is.
+    /// The context of such a callback, in the process, and the word of its line; set when `ready` is.
     pub(crate) args: *mut u64,
+    pub(crate) word: *const u64,
     /// As `ready`, even while a callback is suspended.
     first: Ea,
     /// The contexts of its suspended activations, the innermost last.
@@ -48,7 +51,8 @@ unsafe impl Send for Seat {}
 impl Seat {
     /// A callback that is in no other one can begin at this place at once.
     pub(crate) fn make_ready(&mut self, place: RunsAt) {
-        (self.first, self.ready, self.args) = (place.end, place.end, place.args);
+        (self.first, self.ready) = (place.end, place.end);
+        (self.args, self.word) = (place.args, place.word);
     }
 
     /// A callback was suspended, which has this context: the next one runs elsewhere.
@@ -76,6 +80,7 @@ pub(crate) fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {
         prices: region.prices_to(cpu).unwrap_or(&ASK_ALWAYS).as_ptr(),
         ready: Ea::NULL,
         args: ptr::null_mut(),
+        word: ptr::null(),
         first: Ea::NULL,
         suspended: Vec::new(),
     };
@@ -114,12 +119,13 @@ pub(crate) fn rewind(context: &mut Context) {
     context.stall_ps = 0;
 }
 
-/// Prepares a fiber's context for jobs of a CPU, on a stack that ends at `end`.
+/// Prepares a fiber's context for jobs of a CPU, on a stack that ends at `end`, in the line with this word.
 #[inline(always)]
-pub(crate) fn sit_down(context: &mut Context, cpu: CpuId, seat: &Seat, end: Ea) {
+pub(crate) fn sit_down(context: &mut Context, cpu: CpuId, seat: &Seat, (end, word): (Ea, *const u64)) {
     context.cpu = cpu;
     context.prices = seat.prices;
     (context.shared, context.alone) = (seat.key.shared, seat.key.alone);
     context.first_frame = end.0;
+    context.first_frame_word = word;
     context.stack_floor = end.0 - (MAX_FRAMES - 1) * FRAME_BYTES;
 }

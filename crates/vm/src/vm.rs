@@ -306,6 +306,7 @@ impl Vm {
             first_words: [ptr::null(); FIRST_ADDRESSES],
             denied: 0,
             first_frame: 0,
+            first_frame_word: ptr::null(),
             stack_floor: 0,
             loops_left: 0,
             host_call: None,
@@ -383,7 +384,7 @@ impl Vm {
         }
         debug_assert!(!context.is_null(), "a seat gets ready with its first job");
         // SAFETY: the fiber at hand has no job, and nobody uses a reference to its context.
-        sit_down(unsafe { &mut *context }, cpu, seat, seat.ready);
+        sit_down(unsafe { &mut *context }, cpu, seat, (seat.ready, seat.word));
         (self.at_hand.ready_for, self.at_hand.args) = (cpu, seat.args);
         true
     }
@@ -408,7 +409,7 @@ impl Vm {
         unsafe {
             rewind(&mut *context);
             (*context).reset_loops();
-            sit_down(&mut *context, cpu, &self.seats[cpu.index()], place.end);
+            sit_down(&mut *context, cpu, &self.seats[cpu.index()], (place.end, place.word));
             (*context).job = job;
             let fiber = &mut self.fibers[(*context).number as usize];
             take_carry(context, host);
@@ -472,7 +473,8 @@ impl Vm {
         let slot = self.stacks.slot(&mut self.world, cpu, depth)?;
         let base = self.world.region().raw().base;
         let args = base.wrapping_add((slot.args().0 - BASE) as usize).cast();
-        let place = RunsAt { end: slot.r10(), args };
+        let word = self.world.region().word_of(slot.r10());
+        let place = RunsAt { end: slot.r10(), word, args };
         if depth == 0 && !self.tables.starts.is_null() {
             self.seats[cpu.index()].make_ready(place);
         }

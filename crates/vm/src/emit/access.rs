@@ -23,8 +23,8 @@ enum Spot {
     Any(Base, i32),
     /// By a register that points to the beginning of a line, and how many lines behind that one.
     Aligned(u8, i32),
-    /// By the word of the line at an address from the table, and this many bytes behind that word.
-    Fixed(u32, i32),
+    /// By a word whose place is in this field of the context, and this many bytes behind that word.
+    Fixed(usize, i32),
 }
 
 impl Emitter<'_> {
@@ -187,12 +187,19 @@ impl Emitter<'_> {
         self.look(spot.unwrap_or(place), place, access, self.needed_here());
     }
 
-    /// The place of a line's word beside that of an address from the table.
+    /// The place of a line's word beside that of an address from the table, or beside that of a callback's first frame.
     fn fixed_spot(&self, line: Line) -> Option<Spot> {
-        let Line::Fixed(map, at) = line else { return None };
-        let (slot, from) = self.target.data.slot_in(map)?;
-        let lines = (at >> self.target.lines.log2) as i64 - (from >> self.target.lines.log2) as i64;
-        i32::try_from(8 * lines).ok().map(|bytes| Spot::Fixed(slot, bytes))
+        let log2 = self.target.lines.log2;
+        let (word, lines) = match line {
+            Line::Fixed(map, at) => {
+                let (slot, from) = self.target.data.slot_in(map)?;
+                let word = offset_of!(Context, first_words) + 8 * slot as usize;
+                (word, (at >> log2) as i64 - (from >> log2) as i64)
+            }
+            Line::Frame(at) if self.target.is_callback => (offset_of!(Context, first_frame_word), at >> log2),
+            _ => return None,
+        };
+        i32::try_from(8 * lines).ok().map(|bytes| Spot::Fixed(word, bytes))
     }
 
     /// Like `fixed_spot` for a line that a loop begins with.
@@ -228,9 +235,8 @@ impl Emitter<'_> {
                 let word = MemoryOperand::with_base_index_scale_displ_size(B, A, 8, 8 * i64::from(lines), 1);
                 self.asm.reg_mem(Code::Mov_r64_rm64, B, word);
             }
-            Spot::Fixed(slot, bytes) => {
-                let first = field(offset_of!(Context, first_words) + 8 * slot as usize);
-                self.asm.reg_mem(Code::Mov_r64_rm64, B, first);
+            Spot::Fixed(word, bytes) => {
+                self.asm.reg_mem(Code::Mov_r64_rm64, B, field(word));
                 self.asm.reg_mem(Code::Mov_r64_rm64, B, at(B, bytes.into()));
             }
         }

@@ -210,6 +210,12 @@ impl Region {
         }
     }
 
+    /// Where the word of the line of an address would be, if that is in the region.
+    pub(crate) fn word_of(&self, at: Ea) -> *const u64 {
+        let line = self.line_at(at.0.wrapping_sub(BASE));
+        self.sharers.start().as_ptr().cast::<u64>().wrapping_add(line as usize)
+    }
+
     /// The words that stand for `cpu`.
     #[inline]
     pub fn key(&self, cpu: CpuId) -> HolderKey {
