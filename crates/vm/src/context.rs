@@ -76,6 +76,8 @@ pub(crate) struct Context {
     pub(crate) words: *mut u64,
     /// The log2 size of the machine's cache lines.
     pub(crate) line_log2: u32,
+    /// The rounds that a loop of emitted code has been charged for and has not made yet.
+    pub(crate) rounds_left: u32,
     /// Minus the simulated address of the region.
     pub(crate) minus_base: u64,
     /// From a simulated address to the process's.
@@ -104,8 +106,6 @@ pub(crate) struct Context {
     pub(crate) frame: u64,
     /// The site from which the code calls out.
     pub(crate) site: u32,
-    /// The rounds that a loop of emitted code has been charged for and has not made yet.
-    pub(crate) rounds_left: u32,
 
     // Emitted code uses these when it moves a line.
     pub(crate) cpu: CpuId,

@@ -14,12 +14,15 @@ const WORD: Size = Size(3);
 
 /// The instructions of a compiled function, each with its offset, beside a table of addresses at 0.
 fn listing(ops: &[Op]) -> String {
+    listing_with(ops, &OneMap)
+}
+
+fn listing_with(ops: &[Op], data: &dyn Data) -> String {
     let mut asm = Asm::default();
     let own = asm.label();
     let lines = LineForm { log2: 6, grouped: false, crowded: false };
     let movers = Movers { read: Mover::new(&mut asm), write: Mover::new(&mut asm) };
-    let target =
-        Target { lines, has_arena: false, has_may_goto: false, movers, data: &OneMap, is_callback: false };
+    let target = Target { lines, has_arena: false, has_may_goto: false, movers, data, is_callback: false };
     Emitter::new(&mut asm, &[own], ops, target).function(own);
     for mover in [movers.read, movers.write].map(|m| [m.by_address, m.by_number]).into_iter().flatten() {
         asm.bind(mover);
@@ -50,6 +53,35 @@ impl Data for OneMap {
 
     fn tasks(&self) -> Option<u32> {
         Some(1)
+    }
+}
+
+/// The same, with a price of a loop's next number.
+struct Priced;
+
+impl Data for Priced {
+    fn bytes(&self, map: u32) -> Option<u64> {
+        OneMap.bytes(map)
+    }
+
+    fn address(&self, slot: u32) -> Option<(u32, u64)> {
+        OneMap.address(slot)
+    }
+
+    fn slot_in(&self, map: u32) -> Option<(u32, u64)> {
+        OneMap.slot_in(map)
+    }
+
+    fn counts(&self) -> bool {
+        true
+    }
+
+    fn number_ps(&self) -> Option<i32> {
+        Some(750)
+    }
+
+    fn tasks(&self) -> Option<u32> {
+        OneMap.tasks()
     }
 }
 
@@ -266,6 +298,40 @@ fn a_value_that_a_round_mostly_leaves_as_it_is_stays_where_it_is() {
         Op::Exit,
     ];
     check("rounds", &all);
+}
+
+/// A loop over numbers whose rounds do this.
+fn rounds_of(what: Op) -> [Op; 11] {
+    let address = [alu(Alu::Mov, 1, Operand::Reg(10)), alu(Alu::Add, 1, Operand::Imm(-8))];
+    let call = |site| Op::Call { callee: Callee::NumNext, site };
+    let branch = |cond, target, site| Op::Branch { wide: true, cond, a: 0, b: Operand::Imm(0), target, site };
+    let (over, again) = (branch(Cond::Eq, 10, NO_SITE), branch(Cond::Ne, 4, 5));
+    let load = Op::Load { dst: 6, base: 0, off: 0, size: Size(2), signed: false };
+    [address[0], address[1], call(3), over, load, what, address[0], address[1], call(4), again, Op::Exit]
+}
+
+#[test]
+fn rounds_are_charged_together() {
+    insta::assert_snapshot!("together", listing_with(&rounds_of(alu(Alu::Add, 7, Operand::Reg(6))), &Priced));
+}
+
+#[test]
+fn a_loop_that_shows_its_charges_or_changes_its_numbers_is_charged_each_round() {
+    let check = |what: Op, expected: bool| {
+        let text = listing_with(&rounds_of(what), &Priced);
+        assert_eq!(text.contains("dec dword"), expected, "{what:?}: {text}");
+    };
+    let store = |off, size| Op::Store { base: 10, off, size, src: Operand::Imm(5) };
+    check(Op::Hole, true);
+    check(store(-16, WORD), true);
+    check(store(-12, WORD), false);
+    check(store(-1, Size(0)), false);
+    check(Op::Store { base: 7, off: 0, size: WORD, src: Operand::Imm(5) }, false);
+    check(Op::Call { callee: Callee::Host, site: 6 }, false);
+    // It mostly ends early.
+    let found =
+        Op::Branch { wide: true, cond: Cond::Eq, a: 6, b: Operand::Imm(9), target: 10, site: NO_SITE };
+    check(found, false);
 }
 
 #[test]
