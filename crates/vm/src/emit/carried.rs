@@ -15,6 +15,28 @@ pub(super) fn after(op: Op, before: bool) -> bool {
     }
 }
 
+/// For each operation, whether it is a call that emitted code serves, and that finds no costs: no other CPU runs before it
+/// is over. `counts` says that there are prices.
+pub(super) fn served(ops: &[Op], counts: bool) -> Vec<bool> {
+    let mut served = vec![false; ops.len()];
+    let is_known = |op: &Op| matches!(op, Op::Call { callee: Callee::Known(_), .. });
+    if !counts || !ops.iter().any(is_known) {
+        return served;
+    }
+    let mut is_target = vec![false; ops.len()];
+    ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+    let (carried_at, mut carried) = (at_targets(ops), true);
+    for (at, &op) in ops.iter().enumerate() {
+        if is_target[at] {
+            carried = carried_at[at];
+        }
+        served[at] = is_known(&op) && !carried;
+        // What is behind the end of a way is a target, or never executed.
+        carried = after(op, carried) || op.ends();
+    }
+    served
+}
+
 /// The most rounds; if jumps need more, costs count as carried everywhere.
 const ROUNDS: usize = 16;
 
@@ -68,5 +90,14 @@ mod tests {
         check(Op::Hole, known, true);
         check(known, other, true);
         check(known, Op::MayGoto { target: 3, site: 0 }, true);
+    }
+
+    #[test]
+    fn a_call_behind_another_one_is_certainly_served() {
+        let call = |callee| Op::Call { callee, site: 0 };
+        let known = call(Callee::Known(Known::Now));
+        let ops = [known, known, call(Callee::Function(0)), known, known, Op::Exit];
+        assert_eq!(served(&ops, true), [false, true, false, false, true, false]);
+        assert_eq!(served(&ops, false), [false; 6]);
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Target<'a> {
     pub(super) has_may_goto: bool,
     pub(super) movers: Movers,
     pub(super) data: &'a dyn Data,
+    /// As [`carried::served`].
+    pub(super) served: &'a [bool],
     /// The function only begins as a callback ([`Code::takes_context`](crate::code::Code::takes_context)).
     pub(super) is_callback: bool,
 }
@@ -44,6 +46,11 @@ impl Target<'_> {
     pub(super) fn is_within(&self, value: Value, off: i32, size: Size) -> bool {
         let bytes = size.bytes();
         value.is_in_stack(off, bytes) || value.is_within(off, bytes, self.data)
+    }
+
+    /// Returns whether emitted code serves the call with this number before another CPU runs.
+    pub(super) fn is_served(&self, number: u32) -> bool {
+        self.served.get(number as usize).is_some_and(|&served| served)
     }
 
     /// What registers hold where the function begins: the context of a callback is behind its first frame.

@@ -271,6 +271,7 @@ impl Held {
                 }
             }
             Op::Call { callee: Callee::NumNext, .. } if target.data.counts() => self.evict(target),
+            Op::Call { .. } if target.is_served(number) => self.evict(target),
             // Other CPUs may have run.
             Op::Call { .. } | Op::MayGoto { .. } => self.known.lines.clear(),
             Op::Atomic { base, off, size, .. } if !in_frame(base, off, size) => self.known.lines.clear(),
@@ -477,6 +478,7 @@ mod tests {
             has_may_goto: false,
             movers,
             data: &OneMap,
+            served: &[],
             is_callback: false,
         };
         f(&target);

@@ -141,7 +141,9 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
     let has_may_goto = code.has(|op| matches!(op, Op::MayGoto { .. }));
     let mut starts = Vec::with_capacity(inner.len());
     for ((function, &label), &is_callback) in code.functions.iter().zip(&inner).zip(&code.takes_context) {
-        let target = Target { lines, has_arena, has_may_goto, movers, data: &globals, is_callback };
+        let served = carried::served(&function.ops, numbers != Numbers::ByHost);
+        let target =
+            Target { lines, has_arena, has_may_goto, movers, data: &globals, served: &served, is_callback };
         starts.push(Emitter::new(&mut asm, &inner, &function.ops, target).function(label));
     }
     let of_all = inner.iter().zip(&code.takes_context);

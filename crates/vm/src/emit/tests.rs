@@ -2,6 +2,7 @@
 //! [`Context`](crate::context::Context).
 
 use super::asm::Asm;
+use super::carried;
 use super::function::{Emitter, Target};
 use super::moves::{Mover, Movers};
 use super::values::Data;
@@ -22,7 +23,16 @@ fn listing_with(ops: &[Op], data: &dyn Data) -> String {
     let own = asm.label();
     let lines = LineForm { log2: 6, grouped: false, crowded: false };
     let movers = Movers { read: Mover::new(&mut asm), write: Mover::new(&mut asm) };
-    let target = Target { lines, has_arena: false, has_may_goto: false, movers, data, is_callback: false };
+    let served = carried::served(ops, data.counts());
+    let target = Target {
+        lines,
+        has_arena: false,
+        has_may_goto: false,
+        movers,
+        data,
+        served: &served,
+        is_callback: false,
+    };
     Emitter::new(&mut asm, &[own], ops, target).function(own);
     for mover in [movers.read, movers.write].map(|m| [m.by_address, m.by_number]).into_iter().flatten() {
         asm.bind(mover);

@@ -226,10 +226,9 @@ fn body(ops: &[Op], head: usize, call: usize) -> Option<Vec<bool>> {
         ordered[at] = true;
         ready.extend(ways(ops, at).into_iter().flatten().filter(|&to| to != call));
     }
-    let is_quiet = |op: Op| match op {
-        Op::Alu { .. } | Op::Const { .. } | Op::Address { .. } | Op::Load { .. } | Op::Store { .. } => true,
-        Op::Branch { .. } | Op::Jump { .. } | Op::Hole => true,
-        _ => false,
+    let is_quiet = |op: Op| {
+        let computes = matches!(op, Op::Alu { .. } | Op::Const { .. } | Op::Address { .. } | Op::Hole);
+        computes || matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Branch { .. } | Op::Jump { .. })
     };
     let is_fine = |at: usize| !body[at] || ordered[at] && is_quiet(ops[at]);
     // The function begins nowhere else in the loop.
