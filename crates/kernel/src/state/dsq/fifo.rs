@@ -40,7 +40,7 @@ impl Fifo {
     #[inline]
     pub(super) fn step(links: &Links, from: TaskId, reverse: bool) -> Option<TaskId> {
         let link = links.at(from);
-        task(if reverse { link.prev_or_place } else { link.next })
+        task(if reverse { link.prev } else { link.next })
     }
 
     #[inline(always)]
@@ -57,7 +57,7 @@ impl Fifo {
             }
         };
         let link = links.enter(new, stay);
-        (link.prev_or_place, link.next, link.rank) = (self.tail, NOWHERE, rank);
+        (link.prev, link.next, link.rank) = (self.tail, NOWHERE, rank);
         self.tail = new.0;
     }
 
@@ -65,9 +65,9 @@ impl Fifo {
     pub(super) fn push_head(&mut self, links: &mut Links, new: TaskId, stay: Stay) {
         let rank = self.first().map_or(0, |first| links.at(first).rank.wrapping_sub(1));
         let link = links.enter(new, stay);
-        (link.prev_or_place, link.next, link.rank) = (NOWHERE, self.head, rank);
+        (link.prev, link.next, link.rank) = (NOWHERE, self.head, rank);
         match self.first() {
-            Some(first) => links.at_mut(first).prev_or_place = new.0,
+            Some(first) => links.at_mut(first).prev = new.0,
             None => self.tail = new.0,
         }
         self.head = new.0;
@@ -76,13 +76,13 @@ impl Fifo {
     /// Removes the task whose record this was.
     #[inline]
     pub(super) fn remove(&mut self, links: &mut Links, gone: Link) {
-        let (prev, next) = (gone.prev_or_place, gone.next);
+        let (prev, next) = (gone.prev, gone.next);
         match task(prev) {
             Some(before) => links.at_mut(before).next = next,
             None => self.head = next,
         }
         match task(next) {
-            Some(behind) => links.at_mut(behind).prev_or_place = prev,
+            Some(behind) => links.at_mut(behind).prev = prev,
             None => self.tail = prev,
         }
     }
@@ -93,7 +93,7 @@ impl Fifo {
         self.head = gone.next;
         let behind = self.first();
         match behind {
-            Some(behind) => links.at_mut(behind).prev_or_place = NOWHERE,
+            Some(behind) => links.at_mut(behind).prev = NOWHERE,
             None => self.tail = NOWHERE,
         }
         behind

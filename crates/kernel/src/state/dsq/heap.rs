@@ -1,4 +1,7 @@
-//! Vtime order: a heap with four children per node that knows each task's place.
+//! Vtime order: a heap with four children per node.
+//!
+//! Nothing keeps a task's place: with each removal of the first task several others move, and each of their records is
+//! somewhere else in the host's memory. A task that leaves from the middle, which is rare, is looked for.
 //!
 //! Vtimes compare like the kernel's `time_before64()`, wrapping; equal ones by the number of their insert. If vtimes
 //! are more than half the range apart, this is not a total order: which task comes first is then arbitrary, but always
@@ -87,10 +90,15 @@ impl Heap {
 
     /// The parent and the first child of a task in that tree.
     #[inline]
-    pub(super) fn neighbours(&self, links: &Links, task: TaskId) -> [Option<TaskId>; 2] {
-        let place = links.at(task).prev_or_place as usize + 1;
+    pub(super) fn neighbours(&self, task: TaskId) -> [Option<TaskId>; 2] {
+        let place = self.place(task) + 1;
         let at = |place: usize| self.tasks.get(place.wrapping_sub(1)).map(|who| who.task);
         [at(place / 2), at(place * 2)]
+    }
+
+    /// Where a task is that is in the heap.
+    fn place(&self, task: TaskId) -> usize {
+        self.tasks.iter().position(|who| who.task == task).expect("the task is in this queue")
     }
 
     /// All entries, in no order.
@@ -106,40 +114,38 @@ impl Heap {
     #[inline(always)]
     pub(super) fn push(&mut self, links: &mut Links, vtime: u64, task: TaskId, stay: Stay) {
         let place = self.vtimes.len();
-        let link = links.enter(task, stay);
+        links.enter(task, stay);
         // The first one has no parent. The newest comes behind equal ones.
         let parent = self.vtimes.get(place.wrapping_sub(1) / 4);
         let stays = parent.is_none_or(|&parent| vtime.wrapping_sub(parent) as i64 >= 0);
         if !stays || place == self.vtimes.capacity() {
-            return self.push_rising(links, vtime, Who { task, seq: stay.seq });
+            return self.push_rising(vtime, Who { task, seq: stay.seq });
         }
-        link.prev_or_place = place as u32;
         self.vtimes.push(vtime);
         self.tasks.push(Who { task, seq: stay.seq });
     }
 
     /// Like `push` for one that may come before its parent, or needs more memory.
     #[inline(never)]
-    fn push_rising(&mut self, links: &mut Links, vtime: u64, who: Who) {
+    fn push_rising(&mut self, vtime: u64, who: Who) {
         let place = self.vtimes.len();
         self.vtimes.push(vtime);
         self.tasks.push(who);
-        self.rise(links, place, vtime, who);
+        self.rise(place, vtime, who);
     }
 
     #[inline(never)]
-    pub(super) fn remove(&mut self, links: &mut Links, task: TaskId) {
-        let place = links.at(task).prev_or_place as usize;
-        debug_assert_eq!(self.tasks[place].task, task);
+    pub(super) fn remove(&mut self, task: TaskId) {
+        let place = self.place(task);
         let (vtime, last) = self.pop();
         if place == self.tasks.len() {
             return;
         }
         let parent = place.wrapping_sub(1) / 4;
         if place > 0 && is_before((vtime, last), (self.vtimes[parent], self.tasks[parent])) {
-            self.rise(links, place, vtime, last);
+            self.rise(place, vtime, last);
         } else {
-            self.sink_from(links, place, vtime, last);
+            self.sink_from(place, vtime, last);
         }
     }
 
@@ -150,30 +156,27 @@ impl Heap {
     }
 
     #[inline(never)]
-    fn sink_from(&mut self, links: &mut Links, hole: usize, vtime: u64, who: Who) {
-        self.sink(links, hole, vtime, who);
+    fn sink_from(&mut self, hole: usize, vtime: u64, who: Who) {
+        self.sink(hole, vtime, who);
     }
 
     /// Removes the root. Returns its first child in a complete binary tree over the tasks.
     #[inline(always)]
-    pub(super) fn remove_first(&mut self, links: &mut Links) -> Option<TaskId> {
+    pub(super) fn remove_first(&mut self) -> Option<TaskId> {
         let child = self.tasks.get(1).map(|who| who.task);
         if self.tasks.len() > 2 {
-            self.remove_first_of_many(links);
+            self.remove_first_of_many();
             return child;
         }
         self.vtimes.swap_remove(0);
         self.tasks.swap_remove(0);
-        if let Some(first) = self.tasks.first() {
-            links.at_mut(first.task).prev_or_place = 0;
-        }
         child
     }
 
     #[inline(never)]
-    fn remove_first_of_many(&mut self, links: &mut Links) {
+    fn remove_first_of_many(&mut self) {
         let (vtime, task) = self.pop();
-        self.sink(links, 0, vtime, task);
+        self.sink(0, vtime, task);
     }
 
     /// A vtime behind all others.
@@ -230,29 +233,28 @@ impl Heap {
     }
 
     #[inline]
-    fn put(&mut self, links: &mut Links, place: usize, vtime: u64, who: Who) {
+    fn put(&mut self, place: usize, vtime: u64, who: Who) {
         self.vtimes[place] = vtime;
         self.tasks[place] = who;
-        links.at_mut(who.task).prev_or_place = place as u32;
     }
 
     #[inline(always)]
-    fn rise(&mut self, links: &mut Links, mut hole: usize, vtime: u64, who: Who) {
+    fn rise(&mut self, mut hole: usize, vtime: u64, who: Who) {
         while hole > 0 {
             let parent = (hole - 1) / 4;
             let above = (self.vtimes[parent], self.tasks[parent]);
             if !is_before((vtime, who), above) {
                 break;
             }
-            self.put(links, hole, above.0, above.1);
+            self.put(hole, above.0, above.1);
             hole = parent;
         }
-        self.put(links, hole, vtime, who);
+        self.put(hole, vtime, who);
     }
 
     /// Fills the hole at this place with a task, after those below it have moved up that come before it.
     #[inline(always)]
-    fn sink(&mut self, links: &mut Links, mut place: usize, vtime: u64, who: Who) {
+    fn sink(&mut self, mut place: usize, vtime: u64, who: Who) {
         let vtimes = self.vtimes.as_mut_slice();
         // One bounds check serves both.
         let tasks = &mut self.tasks[..vtimes.len()];
@@ -263,29 +265,27 @@ impl Heap {
                 None if 4 * place + 1 < vtimes.len() => least_of_last(vtimes, 4 * place + 1),
                 None => break,
             };
-            let Some(child) = child else { return self.sink_among_equals(links, place, vtime, who) };
+            let Some(child) = child else { return self.sink_among_equals(place, vtime, who) };
             let least = vtimes[child];
             let ahead = least.wrapping_sub(vtime) as i64;
             if ahead >= 0 {
                 if ahead == 0 {
-                    return self.sink_among_equals(links, place, vtime, who);
+                    return self.sink_among_equals(place, vtime, who);
                 }
                 break;
             }
             let up = tasks[child];
             vtimes[place] = least;
             tasks[place] = up;
-            links.at_mut(up.task).prev_or_place = place as u32;
             place = child;
         }
         vtimes[place] = vtime;
         tasks[place] = who;
-        links.at_mut(who.task).prev_or_place = place as u32;
     }
 
     /// Like `sink` if some of the vtimes to be compared are equal.
     #[inline(never)]
-    fn sink_among_equals(&mut self, links: &mut Links, mut hole: usize, vtime: u64, who: Who) {
+    fn sink_among_equals(&mut self, mut hole: usize, vtime: u64, who: Who) {
         loop {
             let first = 4 * hole + 1;
             let at = |place: usize| (self.vtimes[place], self.tasks[place]);
@@ -295,10 +295,10 @@ impl Heap {
             if !is_before(up, (vtime, who)) {
                 break;
             }
-            self.put(links, hole, up.0, up.1);
+            self.put(hole, up.0, up.1);
             hole = least;
         }
-        self.put(links, hole, vtime, who);
+        self.put(hole, vtime, who);
     }
 }
 

@@ -15,15 +15,15 @@ pub(super) struct Link {
     pub(super) queue: u32,
     /// Its number among that queue's inserts.
     pub(super) seq: u32,
-    /// FIFO: the task before it. Vtime: its place in the heap.
-    pub(super) prev_or_place: u32,
+    /// FIFO: the task before it.
+    pub(super) prev: u32,
     /// FIFO: the task behind it.
     pub(super) next: u32,
     /// FIFO: grows along the queue, wrapping.
     pub(super) rank: u32,
 }
 
-const FREE: Link = Link { queue: NOWHERE, seq: 0, prev_or_place: NOWHERE, next: NOWHERE, rank: 0 };
+const FREE: Link = Link { queue: NOWHERE, seq: 0, prev: NOWHERE, next: NOWHERE, rank: 0 };
 
 /// A task's stay in a queue, from its insert to its removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

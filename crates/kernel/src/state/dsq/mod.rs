@@ -206,7 +206,7 @@ impl Dsq {
         self.len -= 1;
         let was = links.leave(task);
         if self.fifo.is_empty() {
-            self.heap.remove(links, task);
+            self.heap.remove(task);
         } else {
             self.fifo.remove(links, was);
         }
@@ -218,7 +218,7 @@ impl Dsq {
         debug_assert_eq!(self.first(), Some(first));
         self.len -= 1;
         let was = links.leave(first);
-        if self.fifo.is_empty() { self.heap.remove_first(links) } else { self.fifo.remove_first(links, was) }
+        if self.fifo.is_empty() { self.heap.remove_first() } else { self.fifo.remove_first(links, was) }
     }
 
     /// Like `take_out` for a task that is mostly the first of a queue that is never ordered by vtime.
@@ -264,7 +264,7 @@ impl Dsq {
     #[inline]
     pub(crate) fn neighbours(&self, links: &Links, task: TaskId) -> [Option<TaskId>; 2] {
         if self.fifo.is_empty() {
-            return self.heap.neighbours(links, task);
+            return self.heap.neighbours(task);
         }
         [true, false].map(|reverse| fifo::Fifo::step(links, task, reverse))
     }
