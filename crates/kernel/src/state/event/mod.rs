@@ -72,7 +72,7 @@ impl EventQueue {
     #[inline]
     pub fn return_cpu(&mut self, cpu: CpuId, at: Instant) {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
-        self.cpus.set(cpu, at);
+        self.cpus.add(cpu, at);
     }
 
     /// Like `return_cpu` for a CPU that is in the middle of a kernel path: it is due soon, at [`MAX_HELD`] at the latest.
@@ -97,14 +97,26 @@ impl EventQueue {
         Some((instant(first), next))
     }
 
-    /// Sets the event of `cpu`, which is not later than its previous one. If it would be the next of all, it is taken
+    /// Like `exchange_cpu` for a CPU in the middle of a kernel path, if the next one is so, too, and `cpu` is due soon.
+    #[inline(always)]
+    pub fn change_places(&mut self, cpu: CpuId, at: Instant) -> Option<CpuId> {
+        debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
+        debug_assert!(!self.comes_first(cpu, at), "others come before it");
+        let next = self.cpus.change_places(cpu, at, self.limit);
+        if next.is_some() {
+            self.note_cpus();
+        }
+        next
+    }
+
+    /// Sets the event of `cpu`, which is in user mode or idle; it is not later than its previous one. If it would be the next of all, it is taken
     /// instead, as [`EventQueue::pop`] would; returns whether it is.
     #[inline]
     pub fn take_or_set_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
         debug_assert!(at <= MAX_INSTANT.min(self.cpu_at(cpu)), "it comes, and no later than it would have");
         let is_next = self.timers.next_at() > at && self.cpus.would_win(cpu, at);
         if is_next {
-            self.cpus.clear(cpu);
+            self.cpus.take(cpu);
         } else {
             self.cpus.set(cpu, at);
         }

@@ -80,7 +80,10 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                 assert_eq!(queue.cpu_at(CpuId(cpu)), Instant::NEVER);
             }
             Act::TakeCpu(cpu, ns) => {
-                let at = Instant::from_ns(ns).min(queue.cpu_at(CpuId(cpu))).min(MAX_INSTANT);
+                let before = queue.cpu_at(CpuId(cpu));
+                // It is not in the middle of a path, even if the queue has thought so.
+                queue.set_cpu(CpuId(cpu), before);
+                let at = Instant::from_ns(ns).min(before).min(MAX_INSTANT);
                 let event = (at, Source::Cpu(CpuId(cpu)));
                 model.clear(CpuId(cpu));
                 model.add(at, event.1);

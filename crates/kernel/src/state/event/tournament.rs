@@ -2,7 +2,9 @@
 //!
 //! A key is the instant above the CPU's number, so keys of CPUs without an event come last. Groups fill a cache line
 //! each; a changed key plays again only in the groups above it, and only as far as a winner changes. A whole group is
-//! looked at only when its winner gets later: one that becomes first is known to win.
+//! looked at only when its winner gets later: one that becomes first is known to win. A CPU that is interrupted before it
+//! is due gives up its key in its own group only: it soon gets another one. Groups above may still have the old key, but
+//! never the final, whose winner is always due.
 //!
 //! On a machine of several groups, CPUs in the middle of a kernel path are in a list of their own ([`Held`]), or in a
 //! queue ([`Waiters`]).
@@ -46,13 +48,14 @@ impl Group {
         if is_small { k[0].min(k[1]).min(k[2].min(k[3])) } else { self.winner() }
     }
 
-    /// Sets a lane's key; `before` is the group's winner so far. Returns the winner if it changes.
+    /// Sets a lane's key, because that of `cpu` changes; `before` is the group's winner so far. Returns the winner if it
+    /// changes.
     #[inline]
-    fn replace(&mut self, lane: usize, key: u64, before: u64) -> Option<u64> {
-        let old = std::mem::replace(&mut self.0[lane % LANES], key);
+    fn replace(&mut self, lane: usize, key: u64, before: u64, cpu: CpuId) -> Option<u64> {
+        self.0[lane % LANES] = key;
         let winner = if key <= before {
             key
-        } else if old == before {
+        } else if cpu_of(before) == cpu {
             self.winner()
         } else {
             return None;
@@ -104,6 +107,30 @@ impl Tournament {
         self.play(cpu, key(cpu, at));
     }
 
+    /// Sets the key of `cpu`, which has none.
+    #[inline]
+    pub(super) fn add(&mut self, cpu: CpuId, at: Instant) {
+        match self.groups.len() {
+            1 => self.set(cpu, at),
+            _ => {
+                self.play_rounds(cpu, key(cpu, at));
+                self.winner = self.of_others.min(self.held.first());
+            }
+        }
+    }
+
+    /// Takes the event of `cpu`, which is not in the middle of a kernel path.
+    #[inline]
+    pub(super) fn take(&mut self, cpu: CpuId) {
+        debug_assert!(self.held.key(cpu).min(self.waiters.key(cpu)) == NEVER, "it is in none of the lists");
+        if self.groups.len() == 1 || cpu_of(self.of_final) == cpu {
+            self.clear(cpu);
+        } else {
+            let place = self.place(cpu);
+            self.groups[place / LANES].0[place % LANES] = NEVER;
+        }
+    }
+
     /// Sets the key of `cpu`, which has none and is in the middle of a kernel path: it is due soon.
     #[inline]
     pub(super) fn hold(&mut self, cpu: CpuId, at: Instant) {
@@ -131,13 +158,20 @@ impl Tournament {
         next
     }
 
+    /// Like `exchange` for a CPU in the middle of a kernel path, if the first one is in the list of those, comes before
+    /// `limit`, and `cpu` is to be in the list, too; otherwise does nothing.
+    #[inline(always)]
+    pub(super) fn change_places(&mut self, cpu: CpuId, at: Instant, limit: u64) -> Option<CpuId> {
+        let first = self.held.first();
+        if first >= limit || first != self.winner || !self.held.changes_places(key_of_held(cpu, at)) {
+            return None;
+        }
+        self.winner = self.of_others.min(self.held.first());
+        Some(cpu_of(first))
+    }
+
     #[inline(always)]
     fn exchange_in_rounds(&mut self, (cpu, key): (CpuId, u64), next: CpuId, is_held: bool) {
-        let are_held = is_held && self.winner == self.held.first();
-        if are_held && self.held.changes_places(key) {
-            self.winner = self.of_others.min(self.held.first());
-            return;
-        }
         match is_held {
             true => self.hold_in_list(cpu, key),
             false => self.play_rounds(cpu, key),
@@ -177,9 +211,7 @@ impl Tournament {
 
     #[inline]
     pub(super) fn at(&self, cpu: CpuId) -> Instant {
-        let place = self.cpus + cpu.index() - 1;
-        let played = self.groups[place / LANES].0[place % LANES];
-        match instant(played.min(self.held.key(cpu)).min(self.waiters.key(cpu))) {
+        match instant(self.own_key(cpu).min(self.held.key(cpu)).min(self.waiters.key(cpu))) {
             at if at > MAX_INSTANT => Instant::NEVER,
             at => at,
         }
@@ -232,19 +264,51 @@ impl Tournament {
         self.of_others = self.of_final.min(self.waiters.first());
     }
 
+    /// Takes the event of the final's winner, which is that of `cpu`.
     #[inline(always)]
-    fn take_from_final(&mut self, cpu: CpuId) {
-        let (mut key, mut place) = (NEVER, self.cpus + cpu.index() - 1);
+    fn take_from_final(&mut self, mut cpu: CpuId) {
         loop {
-            let group = &mut self.groups[place / LANES];
-            group.0[place % LANES] = key;
-            key = group.winner();
-            if place < LANES {
-                break;
+            let (mut key, mut place) = (NEVER, self.place(cpu));
+            loop {
+                let group = &mut self.groups[place / LANES];
+                group.0[place % LANES] = key;
+                key = group.winner();
+                if place < LANES {
+                    break;
+                }
+                place = place / LANES - 1;
             }
-            place = place / LANES - 1;
+            self.of_final = key;
+            if !self.is_given_up(key) {
+                return;
+            }
+            cpu = cpu_of(key);
         }
-        self.of_final = key;
+    }
+
+    /// Returns whether a key that has won is one that its CPU has given up.
+    #[inline]
+    fn is_given_up(&self, key: u64) -> bool {
+        key != NEVER && self.own_key(cpu_of(key)) != key
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_given_up(&mut self) {
+        self.take_from_final(cpu_of(self.of_final));
+    }
+
+    /// Where a CPU plays.
+    #[inline]
+    fn place(&self, cpu: CpuId) -> usize {
+        self.cpus + cpu.index() - 1
+    }
+
+    /// The key with which a CPU plays.
+    #[inline]
+    fn own_key(&self, cpu: CpuId) -> u64 {
+        let place = self.place(cpu);
+        self.groups[place / LANES].0[place % LANES]
     }
 
     /// The CPU that is due first; only meaningful if one is due.
@@ -257,7 +321,7 @@ impl Tournament {
     fn play(&mut self, cpu: CpuId, key: u64) {
         match self.groups.as_mut_slice() {
             [only] => {
-                if let Some(winner) = only.replace(cpu.index(), key, self.winner) {
+                if let Some(winner) = only.replace(cpu.index(), key, self.winner, cpu) {
                     self.winner = winner;
                 }
             }
@@ -276,18 +340,21 @@ impl Tournament {
     }
 
     #[inline(never)]
-    fn play_rounds(&mut self, cpu: CpuId, key: u64) {
-        let (mut key, mut place) = (key, self.cpus + cpu.index() - 1);
+    fn play_rounds(&mut self, cpu: CpuId, own: u64) {
+        let (mut key, mut place) = (own, self.place(cpu));
         while place >= LANES {
             let group = place / LANES;
             let above = (group - 1) / LANES;
             let before = self.groups[above].0[(group - 1) % LANES];
-            let Some(winner) = self.groups[group].replace(place, key, before) else { return };
+            let Some(winner) = self.groups[group].replace(place, key, before, cpu) else { return };
             (key, place) = (winner, group - 1);
         }
-        if let Some(winner) = self.groups[0].replace(place, key, self.of_final) {
+        if let Some(winner) = self.groups[0].replace(place, key, self.of_final, cpu) {
             self.of_final = winner;
-            self.of_others = winner.min(self.waiters.first());
+            if winner != own && self.is_given_up(winner) {
+                self.take_given_up();
+            }
+            self.of_others = self.of_final.min(self.waiters.first());
         }
     }
 }
