@@ -2,8 +2,6 @@
 
 use crate::paths::sim::Sim;
 use crate::state::cpu::Cpu;
-use crate::state::frame::Frame;
-use keel_abi::TaskId;
 use keel_abi::bpf::Engine;
 
 /// Work that a CPU has to do before it returns to user mode.
@@ -17,8 +15,6 @@ pub(crate) enum Duty {
     Kick,
     /// An interrupt came.
     Interrupt,
-    /// A timer's interrupt came, which wakes this task, and nothing has been noted in the inbox.
-    Wake(TaskId),
     /// The current task may have to be switched away from.
     Schedule,
     /// The tick is due.
@@ -31,21 +27,6 @@ pub(crate) enum Duty {
     Act,
     /// This CPU is going offline, and has no tasks left.
     Die,
-}
-
-impl Duty {
-    /// The frame for a duty that has to wait; `None` for a duty that is detected again later, or that needs more than
-    /// this.
-    pub(crate) const fn frame(self) -> Option<Frame> {
-        match self {
-            Self::Act => Some(Frame::Act),
-            Self::Interrupt => Some(Frame::Interrupt),
-            Self::Schedule => Some(Frame::Schedule),
-            Self::Tick => Some(Frame::Tick),
-            Self::Hrtick => Some(Frame::Hrtick),
-            Self::Wake(_) | Self::Disable | Self::Reenqueue | Self::Kick | Self::Throttle | Self::Die => None,
-        }
-    }
 }
 
 impl<E: Engine> Sim<E> {

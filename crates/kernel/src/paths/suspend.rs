@@ -229,17 +229,6 @@ impl Kernel {
         None
     }
 
-    /// This CPU, whose clock shows all its costs, has just been taken from the queue in the middle of a path: it comes
-    /// first.
-    #[inline(always)]
-    pub(crate) fn comes_from_queue(&mut self) {
-        debug_assert!(self.cpus.this_cpu.spent_ps < 1000, "its clock shows all costs");
-        debug_assert!(self.queue.comes_first(self.cpus.this_id(), self.cpus.this_cpu.clock));
-        let cpu = &mut *self.cpus.this_cpu;
-        cpu.clock = cpu.clock.max(self.now);
-        self.now = cpu.clock;
-    }
-
     /// Returns whether a CPU that waits for no lock may take its next step in the middle of a path. If it has to do
     /// something else before the next step, it returns to its loop.
     #[inline(always)]

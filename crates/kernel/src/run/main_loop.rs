@@ -61,6 +61,8 @@ enum End {
     AfterLoop(Instant),
     /// It is in the middle of a path, and others come before its next step at this moment.
     Held(Instant),
+    /// The same, but the loop has something to do before.
+    HeldForLoop(Instant),
     /// It is in the middle of a path, and has a reason to pause.
     Paused,
 }
@@ -269,33 +271,23 @@ impl<E: Engine> Sim<E> {
     /// on at once, if the loop has nothing to do before that. Nothing here keeps that CPU's number: code
     /// that needs it asks for it.
     #[inline(always)]
-    fn run_cpu(&mut self, c: CpuId, mut at: Instant, sleeper: TaskId) {
+    fn run_cpu(&mut self, c: CpuId, mut at: Instant, mut sleeper: TaskId) {
         self.k.cpus.run(c);
-        let mut duty = (!sleeper.is_idle()).then_some(Duty::Wake(sleeper));
         loop {
             let cpu = self.k.this_cpu();
             debug_assert!(!cpu.pauses.is_parked(), "a CPU in line for a lock has no event");
-            let is_first = if cpu.in_user {
-                cpu.clock = cpu.clock.max(at);
-                duty = self.enter_kernel(at, duty);
-                false
-            } else {
-                debug_assert!(cpu.clock <= at, "it was to go on when its last step was over");
-                duty = None;
-                // Others may have charged it since.
-                cpu.spent_ps < 1000 && cpu.pauses.is_empty()
-            };
-            if is_first {
-                self.k.comes_from_queue();
-            }
-            let next = match self.run_frames(duty.take(), is_first) {
+            debug_assert!(cpu.in_user || cpu.clock <= at, "it was to go on when its last step was over");
+            let leaves = cpu.in_user && self.enter_kernel(at, sleeper);
+            sleeper = TaskId::IDLE;
+            let next = match self.run_path(leaves) {
                 End::Until(own) => {
                     at = own;
                     continue;
                 }
-                End::ForLater(own) => self.lets_others_run(own, false),
+                End::ForLater(own) => self.lets_others_run(own),
                 End::AfterLoop(own) => return self.k.queue.return_cpu(self.k.cpus.this_id(), own),
-                End::Held(own) => self.lets_others_run(own, true),
+                End::Held(own) => self.lets_others_step(own),
+                End::HeldForLoop(own) => return self.k.queue.hold_cpu(self.k.cpus.this_id(), own),
                 End::Paused => return self.pauses(),
             };
             let Some(next) = next else { return };
@@ -304,72 +296,131 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Enters the kernel from user mode or idle. Returns the duty that it enters for: `duty`, if that is known.
+    /// Enters the kernel from user mode or idle. A wakeup of `sleeper` begins at once, and so does the next step of a
+    /// task whose work is done; anything else that the CPU enters for is left to do. Returns whether nothing is, and the
+    /// CPU leaves again.
     #[inline(always)]
-    fn enter_kernel(&mut self, at: Instant, duty: Option<Duty>) -> Option<Duty> {
+    fn enter_kernel(&mut self, at: Instant, sleeper: TaskId) -> bool {
         let Kernel { cpus, tasks, counters, machine, .. } = &mut self.k;
         let (cpu, costs) = (&mut *cpus.this_cpu, &machine.costs);
+        cpu.clock = cpu.clock.max(at);
         cpu.in_user = false;
         match tasks.get_mut(cpu.curr) {
             Some(task) => stop_working(cpu, task, counters, at),
-            None => cpu.spent_ps += costs.idle_exit_ns * 1000,
+            None => {
+                std::hint::cold_path();
+                cpu.spent_ps += costs.idle_exit_ns * 1000;
+            }
         }
-        if duty.is_some() {
+        if !sleeper.is_idle() {
             debug_assert!(cpu.pauses.is_empty(), "a timer that wakes a task by itself has found it so");
             cpu.clock += Span::from_ns(costs.irq_ns);
-            return duty;
+        } else if !self.enters_for_act(at) {
+            return false;
         }
-        if cpu.pauses.takes_turns() {
+        let c = self.k.cpus.this_id();
+        if !self.k.this_cpu().pauses.is_empty() || self.k.catches_up().is_some() {
+            self.leave_entry(sleeper);
+            return false;
+        }
+        if sleeper.is_idle() {
+            return self.acts_and_leaves(c);
+        }
+        // Its timer fired just now, so this sleep is still the same.
+        self.wake(c, sleeper, wake::TTWU, TaskId::IDLE);
+        false
+    }
+
+    /// Returns whether the CPU enters the kernel because the current task's work is done. Leaves a frame for anything else.
+    #[inline(always)]
+    fn enters_for_act(&mut self, at: Instant) -> bool {
+        if self.k.this_cpu().pauses.takes_turns() {
             self.k.enters_in_turns(self.k.cpus.this_id(), at);
         }
-        let cpu = &mut *self.k.cpus.this_cpu;
-        let costs = &self.k.machine.costs;
-        if cpu.errands.has_irq() {
-            cpu.spent_ps += costs.irq_ns * 1000;
-            Some(Duty::Interrupt)
+        let irq_ps = self.k.machine.costs.irq_ns * 1000;
+        let cpu = self.k.this_cpu();
+        let (frame, ps) = if cpu.errands.has_irq() {
+            (Frame::Interrupt, irq_ps)
         } else if cpu.need_resched && cpu.resched_at <= at {
-            Some(Duty::Schedule)
+            (Frame::Schedule, 0)
         } else if cpu.tick_at <= at {
-            cpu.spent_ps += costs.irq_ns * 1000;
-            Some(Duty::Tick)
+            (Frame::Tick, irq_ps)
         } else if cpu.hrtick_at <= at {
-            cpu.spent_ps += costs.irq_ns * 1000;
-            Some(Duty::Hrtick)
-        } else if cpu.work_done_at <= at {
-            Some(Duty::Act)
+            (Frame::Hrtick, irq_ps)
         } else {
-            None
+            return cpu.work_done_at <= at;
+        };
+        cpu.spent_ps += ps;
+        cpu.stack.push(frame);
+        false
+    }
+
+    /// Leaves what `enter_kernel` would begin with for later.
+    #[inline(never)]
+    fn leave_entry(&mut self, sleeper: TaskId) {
+        let frame = match self.k.tasks.get(sleeper) {
+            Some(t) => Frame::WakeSleeper { task: sleeper, sleep: t.sleeps },
+            None => Frame::Act,
+        };
+        self.k.this_cpu().stack.push(frame);
+    }
+
+    /// Continues what the CPU has to do in the kernel, unless it `leaves` already, until it is done, an earlier event
+    /// elsewhere goes first, or it has to wait for a lock.
+    #[inline(always)]
+    fn run_path(&mut self, mut leaves: bool) -> End {
+        loop {
+            if !leaves && let Some(end) = self.run_frames() {
+                return end;
+            }
+            if let Some(end) = self.leave_kernel() {
+                return end;
+            }
+            leaves = false;
         }
     }
 
-    /// Continues what the CPU has to do in the kernel, `duty` first, until it is done, an earlier event elsewhere goes
-    /// first, or it has to wait for a lock. `is_first` if it is known to come first.
+    /// Takes the CPU's steps. Returns nothing once it leaves the kernel. Among CPUs that are all in the middle of a path,
+    /// whoever is due next goes on.
     #[inline(always)]
-    fn run_frames(&mut self, mut duty: Option<Duty>, is_first: bool) -> End {
-        let mut turn = if is_first { Turn::Own } else { self.takes_step(&mut duty) };
-        while let Turn::Own = turn {
-            if self.advance(duty.take())
-                && let Some(end) = self.leave_kernel()
-            {
-                return end;
+    fn run_frames(&mut self) -> Option<End> {
+        loop {
+            match self.takes_step() {
+                Turn::Own => {
+                    if self.advance() {
+                        return None;
+                    }
+                }
+                Turn::Others(at) => {
+                    if self.k.out.awaits_loop() {
+                        return Some(End::HeldForLoop(at));
+                    }
+                    if !self.changes_places(at) {
+                        return Some(End::Held(at));
+                    }
+                }
+                Turn::Pause => return Some(End::Paused),
             }
-            turn = self.takes_step(&mut duty);
         }
-        if let Some(duty) = duty {
-            self.push_duty(duty);
+    }
+
+    /// The CPU is in the middle of a path, and others come before its next step at `at`. If the next of them is so, too,
+    /// that one goes on instead; returns whether it does.
+    #[inline(always)]
+    fn changes_places(&mut self, at: Instant) -> bool {
+        let next = self.k.queue.change_places(self.k.cpus.this_id(), at);
+        if let Some(next) = next {
+            self.k.cpus.run_other(next);
         }
-        match turn {
-            Turn::Others(at) => End::Held(at),
-            Turn::Own | Turn::Pause => End::Paused,
-        }
+        next.is_some()
     }
 
     /// Returns whether the CPU may take its next step, after the costs of the last one. An `ops.dequeue` that it owes
-    /// comes before that, and before `duty`.
+    /// comes before that.
     #[inline(always)]
-    fn takes_step(&mut self, duty: &mut Option<Duty>) -> Turn {
+    fn takes_step(&mut self) -> Turn {
         let is_free = self.k.this_cpu().pauses.is_empty();
-        if !is_free && !self.takes_step_rarely(duty) {
+        if !is_free && !self.takes_step_rarely() {
             return Turn::Pause;
         }
         match self.k.catches_up() {
@@ -380,8 +431,8 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Returns whether the CPU, which has reasons to pause, may take its next step if it comes first.
-    #[inline(always)]
-    fn takes_step_rarely(&mut self, duty: &mut Option<Duty>) -> bool {
+    #[inline(never)]
+    fn takes_step_rarely(&mut self) -> bool {
         while !self.k.this_cpu().pauses.is_empty() {
             if !self.k.may_step() {
                 return false;
@@ -392,34 +443,17 @@ impl<E: Engine> Sim<E> {
             if self.k.catches_up().is_some() {
                 return false;
             }
-            if let Some(duty) = duty.take() {
-                self.push_duty(duty);
-            }
             self.run_pending_dequeues();
         }
         true
     }
 
-    /// Leaves a duty that has to wait for later.
-    #[inline(never)]
-    fn push_duty(&mut self, duty: Duty) {
-        let frame = match duty {
-            Duty::Wake(task) => Some(Frame::WakeSleeper { task, sleep: self.k.tasks[task].sleeps }),
-            _ => duty.frame(),
-        };
-        self.k.this_cpu().stack.extend(frame);
-    }
-
-    /// Fulfils the CPU's duty, or takes its next step. Returns whether it leaves the kernel: it has none of either, or
-    /// its task only works then.
+    /// Takes the CPU's next step, or fulfils a duty. Returns whether it leaves the kernel: it has none of either, or its
+    /// task only works then.
     #[inline(always)]
-    fn advance(&mut self, duty: Option<Duty>) -> bool {
+    fn advance(&mut self) -> bool {
         let c = self.k.cpus.this_id();
-        let first = match duty {
-            Some(duty) => Step::Begins(duty),
-            None => self.step(c),
-        };
-        let duty = match first {
+        let duty = match self.step(c) {
             Step::Taken => return false,
             Step::Begins(duty) => duty,
             Step::None => match self.duty() {
@@ -445,8 +479,6 @@ impl<E: Engine> Sim<E> {
     fn fulfil(&mut self, c: CpuId, duty: Duty) -> bool {
         match duty {
             Duty::Act => return self.acts_and_leaves(c),
-            // Its timer fired just now, so this sleep is still the same.
-            Duty::Wake(task) => self.wake(c, task, wake::TTWU, TaskId::IDLE),
             Duty::Interrupt => self.take_interrupt(c),
             Duty::Schedule => self.schedule(c),
             Duty::Tick => {
@@ -484,21 +516,29 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The next event of the CPU, which has no reason to pause, is at `at`, and others come before it. If `is_held`, it
-    /// is in the middle of a kernel path. Returns who is next, and when, if the loop has nothing to do before that.
+    /// The CPU is in user mode or idle until `at`, and others come before that. Returns who is next, and when, if the loop
+    /// has nothing to do before that.
     #[inline(always)]
-    fn lets_others_run(&mut self, at: Instant, is_held: bool) -> Option<(Instant, CpuId)> {
+    fn lets_others_run(&mut self, at: Instant) -> Option<(Instant, CpuId)> {
         let c = self.k.cpus.this_id();
         if !self.k.out.awaits_loop()
-            && let Some(next) = self.k.queue.exchange_cpu(c, at, is_held)
+            && let Some(next) = self.k.queue.exchange_cpu(c, at, false)
         {
             return Some(next);
         }
-        match is_held {
-            true => self.k.queue.hold_cpu(c, at),
-            false => self.k.queue.return_cpu(c, at),
-        }
+        self.k.queue.return_cpu(c, at);
         None
+    }
+
+    /// The CPU is in the middle of a path, and others come before its next step at `at`. Returns like `lets_others_run`.
+    #[inline(always)]
+    fn lets_others_step(&mut self, at: Instant) -> Option<(Instant, CpuId)> {
+        let c = self.k.cpus.this_id();
+        let next = self.k.queue.exchange_cpu(c, at, true);
+        if next.is_none() {
+            self.k.queue.hold_cpu(c, at);
+        }
+        next
     }
 
     /// Calls an `ops.dequeue` that is owed.
