@@ -292,10 +292,13 @@ impl Tournament {
         key != NEVER && self.own_key(cpu_of(key)) != key
     }
 
+    /// Ensures that the final's winner is due.
     #[cold]
     #[inline(never)]
-    fn take_given_up(&mut self) {
-        self.take_from_final(cpu_of(self.of_final));
+    fn end_given_up(&mut self) {
+        if self.is_given_up(self.of_final) {
+            self.take_from_final(cpu_of(self.of_final));
+        }
     }
 
     /// Where a CPU plays.
@@ -340,8 +343,8 @@ impl Tournament {
     }
 
     #[inline(never)]
-    fn play_rounds(&mut self, cpu: CpuId, own: u64) {
-        let (mut key, mut place) = (own, self.place(cpu));
+    fn play_rounds(&mut self, cpu: CpuId, key: u64) {
+        let (mut key, mut place) = (key, self.place(cpu));
         while place >= LANES {
             let group = place / LANES;
             let above = (group - 1) / LANES;
@@ -351,8 +354,8 @@ impl Tournament {
         }
         if let Some(winner) = self.groups[0].replace(place, key, self.of_final, cpu) {
             self.of_final = winner;
-            if winner != own && self.is_given_up(winner) {
-                self.take_given_up();
+            if cpu_of(winner) != cpu {
+                self.end_given_up();
             }
             self.of_others = self.of_final.min(self.waiters.first());
         }
