@@ -61,9 +61,7 @@ enum End {
     AfterLoop(Instant),
     /// It is in the middle of a path, and others come before its next step at this moment.
     Held(Instant),
-    /// The same, but the loop has something to do before.
-    HeldForLoop(Instant),
-    /// It is in the middle of a path, and has a reason to pause.
+    /// It is in the middle of a path, and has a reason to pause, or the loop has something to do before its next step.
     Paused,
 }
 
@@ -287,7 +285,6 @@ impl<E: Engine> Sim<E> {
                 End::ForLater(own) => self.lets_others_run(own),
                 End::AfterLoop(own) => return self.k.queue.return_cpu(self.k.cpus.this_id(), own),
                 End::Held(own) => self.lets_others_step(own),
-                End::HeldForLoop(own) => return self.k.queue.hold_cpu(self.k.cpus.this_id(), own),
                 End::Paused => return self.pauses(),
             };
             let Some(next) = next else { return };
@@ -393,7 +390,7 @@ impl<E: Engine> Sim<E> {
                 }
                 Turn::Others(at) => {
                     if self.k.out.awaits_loop() {
-                        return Some(End::HeldForLoop(at));
+                        return Some(End::Paused);
                     }
                     if !self.changes_places(at) {
                         return Some(End::Held(at));
@@ -504,7 +501,7 @@ impl<E: Engine> Sim<E> {
         false
     }
 
-    /// Suspends the CPU, which has a reason to pause: others run first, or it queues for a lock until it gets it.
+    /// Suspends the CPU in the middle of a path: others run first, or it queues for a lock until it gets it.
     #[inline(never)]
     fn pauses(&mut self) {
         let c = self.k.cpus.this_id();

@@ -76,7 +76,7 @@ impl EventQueue {
     }
 
     /// Like `return_cpu` for a CPU that is in the middle of a kernel path: it is due soon, at [`MAX_HELD`] at the latest.
-    #[inline]
+    #[inline(always)]
     pub fn hold_cpu(&mut self, cpu: CpuId, at: Instant) {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
         self.cpus.hold(cpu, at);

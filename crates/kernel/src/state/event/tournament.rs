@@ -132,7 +132,7 @@ impl Tournament {
     }
 
     /// Sets the key of `cpu`, which has none and is in the middle of a kernel path: it is due soon.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hold(&mut self, cpu: CpuId, at: Instant) {
         match self.groups.len() {
             1 => self.set(cpu, at),
