@@ -258,29 +258,47 @@ impl Heap {
         let vtimes = self.vtimes.as_mut_slice();
         // One bounds check serves both.
         let tasks = &mut self.tasks[..vtimes.len()];
-        loop {
-            // Those in the group `place` are the children of the task there.
-            let child = match vtimes[1..].as_chunks().0.get(place) {
-                Some(four) => least_of_four(four).map(|lane| 4 * place + 1 + lane),
-                None if 4 * place + 1 < vtimes.len() => least_of_last(vtimes, 4 * place + 1),
-                None => break,
-            };
-            let Some(child) = child else { return self.sink_among_equals(place, vtime, who) };
+        // Those in the group `place` are the children of the task there.
+        while let Some(four) = vtimes[1..].as_chunks().0.get(place) {
+            let Some(lane) = least_of_four(four) else { return self.sink_among_equals(place, vtime, who) };
+            let child = 4 * place + 1 + lane;
             let least = vtimes[child];
             let ahead = least.wrapping_sub(vtime) as i64;
             if ahead >= 0 {
                 if ahead == 0 {
                     return self.sink_among_equals(place, vtime, who);
                 }
-                break;
+                return self.put(place, vtime, who);
             }
-            let up = tasks[child];
             vtimes[place] = least;
-            tasks[place] = up;
+            tasks[place] = tasks[child];
             place = child;
+        }
+        // The last group may not be full. Nothing is below it.
+        let first = 4 * place + 1;
+        if first < vtimes.len() {
+            return self.sink_into_last(place, vtime, who);
         }
         vtimes[place] = vtime;
         tasks[place] = who;
+    }
+
+    /// Like `sink` for a hole above the last group, which is not full.
+    #[inline(never)]
+    fn sink_into_last(&mut self, mut place: usize, vtime: u64, who: Who) {
+        let Some(child) = least_of_last(&self.vtimes, 4 * place + 1) else {
+            return self.sink_among_equals(place, vtime, who);
+        };
+        let least = self.vtimes[child];
+        let ahead = least.wrapping_sub(vtime) as i64;
+        if ahead == 0 {
+            return self.sink_among_equals(place, vtime, who);
+        }
+        if ahead < 0 {
+            self.put(place, least, self.tasks[child]);
+            place = child;
+        }
+        self.put(place, vtime, who);
     }
 
     /// Like `sink` if some of the vtimes to be compared are equal.
