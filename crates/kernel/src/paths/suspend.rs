@@ -224,8 +224,12 @@ impl Kernel {
         if !self.queue.comes_first(self.cpus.this_id(), clock) {
             return Some(clock);
         }
-        let now = clock.max(self.now);
-        (self.now, self.cpus.this_cpu.clock) = (now, now);
+        if clock >= self.now {
+            self.now = clock;
+        } else {
+            std::hint::cold_path();
+            self.cpus.this_cpu.clock = self.now;
+        }
         None
     }
 
