@@ -240,16 +240,19 @@ impl Heap {
 
     #[inline(always)]
     fn rise(&mut self, mut hole: usize, vtime: u64, who: Who) {
+        let vtimes = self.vtimes.as_mut_slice();
+        // One bounds check serves both.
+        let tasks = &mut self.tasks[..vtimes.len()];
         while hole > 0 {
             let parent = (hole - 1) / 4;
-            let above = (self.vtimes[parent], self.tasks[parent]);
+            let above = (vtimes[parent], tasks[parent]);
             if !is_before((vtime, who), above) {
                 break;
             }
-            self.put(hole, above.0, above.1);
+            (vtimes[hole], tasks[hole]) = above;
             hole = parent;
         }
-        self.put(hole, vtime, who);
+        (vtimes[hole], tasks[hole]) = (vtime, who);
     }
 
     /// Fills the hole at this place with a task, after those below it have moved up that come before it.
