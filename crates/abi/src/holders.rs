@@ -7,8 +7,9 @@
 
 use crate::{CpuId, Topology};
 
-/// The number of groups of CPUs on a machine with more than 64.
-const GROUPS: u32 = 48;
+/// The number of groups of CPUs on a machine with more than 64: as many of a word's lower bits show which of them hold a
+/// line.
+pub const GROUPS: u32 = 48;
 const GROUP_BITS: u64 = (1 << GROUPS) - 1;
 
 /// How a machine's CPUs are encoded in a line's word.

@@ -114,7 +114,7 @@ impl Transfers {
     }
 
     /// Returns 0, and then how long it takes `to` to get a line, in picoseconds, for each CPU that may have it, or `None`
-    /// if the machine is too large for a table.
+    /// if the machine is too large for a table. On large machines, the entry for `to` itself may be any.
     #[inline]
     pub fn prices_to(&self, to: CpuId) -> Option<&[u32]> {
         self.prices.to(to)
@@ -666,7 +666,13 @@ mod tests {
             memory_ps: 7,
             ..LineCosts::default()
         };
-        let t = Transfers::new(Topology::regular(8, 4, 8, 2), costs);
+        // With a table by CPU, and with one by cache.
+        for (nodes, llcs, cores, smt) in [(8, 4, 8, 2), (16, 4, 8, 2)] {
+            check_prices(&Transfers::new(Topology::regular(nodes, llcs, cores, smt), costs));
+        }
+    }
+
+    fn check_prices(t: &Transfers) {
         let some = || [0, 1, 2, 17, 40, 300, 511].map(CpuId).into_iter();
         for (from, to) in some().flat_map(|from| some().map(move |to| (from, to))).filter(|(a, b)| a != b) {
             let (line, by) = (t.line_of(from), t.holder(to));

@@ -112,7 +112,8 @@ pub(crate) struct Context {
     /// The number of the region's first line: emitted code numbers lines from simulated address 0.
     pub(crate) first_line: u64,
     /// By the last writer of a line, as its entry in `writers` says, the price for this CPU to get it: 0 for a line that
-    /// nobody has held, or this CPU; [`ASK`](crate::seat::ASK) if the engine must be asked.
+    /// nobody has held; [`ASK`](crate::seat::ASK) if the engine must be asked. For this CPU itself, 0 if a bit of a line's
+    /// word stands for one CPU; otherwise it may be any.
     pub(crate) prices: *const u32,
     // These, too, begin where their entry for the line at simulated address 0 would be.
     pub(crate) writers: *mut u16,

@@ -8,13 +8,14 @@ use crate::memory::VmWorld;
 use crate::stacks::MAX_ARGS;
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
+use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::holders::HolderKey;
 use std::ptr;
 
 /// Instead of a price: the engine must be asked.
 pub(crate) const ASK: u32 = u32::MAX;
-/// The prices of a CPU for which it must be asked. Emitted code moves lines if they have a bit for each CPU.
-static ASK_ALWAYS: [u32; 1 + u64::BITS as usize] = [ASK; 1 + u64::BITS as usize];
+/// The prices of a CPU for which it must be asked.
+static ASK_ALWAYS: [u32; 1 + MAX_CPUS as usize] = [ASK; 1 + MAX_CPUS as usize];
 
 /// Where a callback runs.
 #[derive(Clone, Copy)]

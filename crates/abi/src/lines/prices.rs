@@ -1,25 +1,31 @@
 //! Tables of what it costs to move a line from one CPU to another.
 //!
-//! Small machines have a table by CPU, larger ones by last-level cache, because the price between two caches is the
-//! same for all of their CPUs. The largest have none, and each price is computed from the topology.
+//! All but the largest machines have a table by CPU. CPUs of the same core, or cache, pay the same for a line of any CPU
+//! elsewhere, so on large machines they share a row. Where even that table would be too large, there is one by last-level
+//! cache, because the price between two caches is the same for all of their CPUs. The largest have none, and each price
+//! is computed from the topology.
 
 use super::LineCosts;
 use crate::topology::Distance;
 use crate::{CpuId, Topology};
-use std::iter;
+use std::collections::BTreeMap;
 
-/// The maximum number of CPUs of a machine with a table by CPU. A larger table would displace other data from the
-/// host's caches.
-const TABLED_CPUS: u32 = 256;
+/// The maximum number of CPUs with a row each in the table by CPU.
+const ROW_EACH: u32 = 256;
+/// The maximum number of prices in that table. A larger one would displace other data from the host's caches.
+const TABLED: usize = 1 << 18;
 /// The maximum number of caches of a machine with a table by cache.
 const TABLED_CACHES: usize = 256;
 
 /// The prices of one machine, in picoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Prices {
-    cpus: u32,
-    /// Indexed by the CPU that gets a line and the one that holds it; empty if there is no such table. Each row begins
-    /// with a 0, as if for a line that nobody holds.
+    /// The prices of each row.
+    each: u32,
+    /// Where the row of each CPU begins that gets lines.
+    starts: Box<[u32]>,
+    /// The rows, by the CPU that holds a line; empty if there is no such table. Each row begins with a 0, as if for a
+    /// line that nobody holds.
     table: Box<[u32]>,
     /// Empty if there is that table, or none at all: there are too many caches, or a price has more than 32 bits.
     by_cache: ByCache,
@@ -54,20 +60,18 @@ pub(super) struct Row {
 
 impl Prices {
     pub(super) fn new(topology: &Topology, costs: &LineCosts) -> Self {
-        let is_small = topology.cpus() <= TABLED_CPUS;
-        let by_cache = if is_small { None } else { ByCache::new(topology, costs) };
-        Self {
-            cpus: topology.cpus(),
-            table: is_small.then(|| by_cpu(topology, costs)).flatten().unwrap_or_default(),
-            by_cache: by_cache.unwrap_or_default(),
-        }
+        let each = topology.cpus() + 1;
+        let (starts, table) = by_cpu(topology, costs).unwrap_or_default();
+        let is_for_caches = table.is_empty() && topology.cpus() > ROW_EACH;
+        let by_cache = if is_for_caches { ByCache::new(topology, costs) } else { None };
+        Self { each, starts, table, by_cache: by_cache.unwrap_or_default() }
     }
 
     /// Where the prices of the CPU `to` are.
     #[inline]
     pub(super) fn row_of(&self, to: CpuId) -> Row {
         match self.by_cache.seats.get(to.index()) {
-            None => Row { start: to.0 * (self.cpus + 1) + 1, core: 0 },
+            None => Row { start: self.starts.get(to.index()).map_or(0, |start| start + 1), core: 0 },
             Some(seat) => Row { start: seat.cache * self.by_cache.caches, core: seat.core },
         }
     }
@@ -82,12 +86,11 @@ impl Prices {
         }
     }
 
-    /// Returns 0, and the price for `to` to get a line, for each CPU that may hold it, if there is a table by CPU.
+    /// Returns 0, and the price for `to` to get a line, for each other CPU that may hold it, if there is a table by CPU.
     #[inline]
     pub(super) fn to(&self, to: CpuId) -> Option<&[u32]> {
-        let entries = self.cpus as usize + 1;
-        let start = to.index() * entries;
-        self.table.get(start..start + entries)
+        let start = *self.starts.get(to.index())? as usize;
+        self.table.get(start..start + self.each as usize)
     }
 
     /// Returns the price for `to` to get a line from `from`: 0 for the same one, `None` without a table.
@@ -136,11 +139,34 @@ impl ByCache {
     }
 }
 
-/// Returns the table by CPU, if each price fits into 32 bits.
-fn by_cpu(topology: &Topology, costs: &LineCosts) -> Option<Box<[u32]>> {
-    let price = |from, to| u32::try_from(distance_ps(topology, costs, from, to)).ok();
-    let row = |to| iter::once(Some(0)).chain(topology.iter().map(move |from| price(from, to)));
-    topology.iter().flat_map(row).collect()
+/// Returns where each CPU's row begins, and the table by CPU, if it is not too large and each price fits into 32 bits.
+fn by_cpu(topology: &Topology, costs: &LineCosts) -> Option<(Box<[u32]>, Box<[u32]>)> {
+    // For each row, the first CPU with it, and perhaps another one.
+    let mut rows: BTreeMap<u32, (CpuId, Option<CpuId>)> = BTreeMap::new();
+    let row_of = |cpu: CpuId| match topology.place(cpu) {
+        _ if topology.cpus() <= ROW_EACH => cpu.0,
+        place if topology.has_smt() => place.core.0,
+        place => place.llc.0,
+    };
+    for cpu in topology.iter() {
+        rows.entry(row_of(cpu)).and_modify(|(_, other)| *other = Some(cpu)).or_insert((cpu, None));
+    }
+    let each = topology.cpus() as usize + 1;
+    if rows.len() * each > TABLED {
+        return None;
+    }
+    let numbers: BTreeMap<u32, usize> = rows.keys().copied().zip(0..).collect();
+    let starts = topology.iter().map(|cpu| (numbers[&row_of(cpu)] * each) as u32).collect();
+    let mut table = Vec::with_capacity(rows.len() * each);
+    for &(first, other) in rows.values() {
+        table.push(0);
+        for from in topology.iter() {
+            // A CPU's own price is not asked for. Beside the first CPU, the others with its row have theirs for it.
+            let to = if from == first { other.unwrap_or(first) } else { first };
+            table.push(u32::try_from(distance_ps(topology, costs, from, to)).ok()?);
+        }
+    }
+    Some((starts, table.into()))
 }
 
 /// Returns how long it takes `to` to get a line from `from` over this distance, in picoseconds.
@@ -180,15 +206,21 @@ mod tests {
         }
     }
 
+    fn rows(prices: &Prices) -> usize {
+        prices.table.len() / prices.each as usize
+    }
+
     fn is_untabled(prices: &Prices) -> bool {
         prices.table.is_empty() && prices.by_cache.seats.is_empty()
     }
 
     #[test]
     fn prices_are_those_of_distances() {
-        check(&Topology::regular(4, 2, 4, 2), COSTS, |prices| !prices.table.is_empty());
-        check(&Topology::regular(8, 4, 8, 2), COSTS, |prices| !prices.by_cache.seats.is_empty());
-        check(&Topology::regular(8, 64, 1, 1), COSTS, is_untabled);
+        check(&Topology::regular(4, 2, 4, 2), COSTS, |prices| rows(prices) == 64);
+        check(&Topology::regular(8, 4, 8, 2), COSTS, |prices| rows(prices) == 256);
+        check(&Topology::regular(8, 8, 16, 1), COSTS, |prices| rows(prices) == 64);
+        check(&Topology::regular(16, 4, 8, 2), COSTS, |prices| !prices.by_cache.seats.is_empty());
+        check(&Topology::regular(8, 128, 1, 1), COSTS, is_untabled);
         let large = LineCosts { hop_ps: 1 << 40, ..COSTS };
         check(&Topology::regular(8, 4, 8, 2), large, is_untabled);
     }

@@ -1,7 +1,8 @@
 //! Moving a cache line here: the common cases of [`Region`](crate::memory::Region) in emitted code.
 //!
-//! In these, its last writer still holds the line, as always if no line evicts others; a bit of its word stands for one
-//! CPU; and the move has a price. The submodule reads lines that do evict others. The engine handles everything else.
+//! In these, its last writer still holds the line, as always if no line evicts others, and the move has a price. The
+//! submodule reads lines that do evict others, where a bit of their word stands for one CPU. The engine handles
+//! everything else.
 
 mod crowded;
 
@@ -12,6 +13,7 @@ use super::stubs;
 use crate::context::Context;
 use crate::memory::{LineForm, Moved, RawCrowd, RawMoves};
 use iced_x86::{Code, MemoryOperand, Register};
+use keel_abi::holders::GROUPS;
 use std::mem::offset_of;
 
 /// What a move may change beside `A` and `B`: R0 and R5, which compilers use last. Who needs them saves them.
@@ -50,9 +52,10 @@ impl Movers {
             asm.bind(mover.by_number);
             asm.reg_mem(Code::Add_r64_rm64, A, field(offset_of!(Context, first_line)));
             asm.bind(mover.by_address);
-            match lines.grouped {
-                true => asm.jump_tabled(stub),
-                false => move_line(asm, write, (lines.crowded, has_arena), stub),
+            match (lines.grouped, lines.crowded) {
+                (true, true) => asm.jump_tabled(stub),
+                (true, false) => move_between_groups(asm, write, has_arena, stub),
+                (false, crowded) => move_line(asm, write, (crowded, has_arena), stub),
             }
         }
         movers
@@ -92,6 +95,35 @@ fn move_line(asm: &mut Asm, write: bool, (crowded, has_arena): (bool, bool), stu
         asm.bind(crowds);
         crowded::read(asm, has_arena, ask);
     }
+}
+
+/// Like `move_line` where a bit of the line's word stands for several CPUs.
+fn move_between_groups(asm: &mut Asm, write: bool, has_arena: bool, stub: usize) {
+    use Register::{R9D, RAX};
+    let ask = asm.label();
+    load_writer(asm);
+    if write {
+        // Its own line may be held by others, too.
+        let before = MemoryOperand::with_base_displ_size(RAX, -1, 1);
+        asm.reg_mem(Code::Lea_r32_m, R9D, before);
+        asm.reg_mem(Code::Cmp_r32_rm32, R9D, field(offset_of!(Context, cpu)));
+        asm.to(Code::Je_rel32_64, ask);
+    }
+    load_price(asm, 0);
+    // Free, or so dear that it must be [`crate::seat::ASK`].
+    asm.to(Code::Jle_rel32_64, ask);
+    asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), RAX);
+    if !write {
+        // Nobody holds it alone any more.
+        let above = (u64::BITS - GROUPS) as i32;
+        asm.reg_imm(Code::Shl_rm64_imm8, B, above);
+        asm.reg_imm(Code::Shr_rm64_imm8, B, above);
+    }
+    take(asm, write);
+    count(asm, RAX);
+    finish(asm, &[], has_arena);
+    asm.bind(ask);
+    asm.jump_tabled(stub);
 }
 
 /// The line is here: returns.

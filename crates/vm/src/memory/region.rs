@@ -223,13 +223,10 @@ impl Region {
     }
 
     /// By a line's entry among the writers, the price for `cpu` to get it from there, if emitted code may move lines
-    /// itself, that is, if a bit of a line's word stands for one CPU. Free ones are none.
+    /// itself. Free ones are none.
     #[inline]
     pub(crate) fn prices_to(&self, cpu: CpuId) -> Option<&[u32]> {
-        match self.transfers.holders().grouped() {
-            true => None,
-            false => self.transfers.prices_to(cpu),
-        }
+        self.transfers.prices_to(cpu)
     }
 
     /// The offset of the end of everything allocated.
@@ -526,7 +523,7 @@ impl Region {
         self.move_only_ps(at, cpu, write).1
     }
 
-    /// Like `move_from_writer_ps` where a bit may stand for several CPUs, which emitted code leaves to this.
+    /// Like `move_from_writer_ps` where a bit may stand for several CPUs.
     #[inline(always)]
     fn move_between_groups_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> Option<u64> {
         // SAFETY: as in `move_only_ps`.
@@ -546,10 +543,13 @@ impl Region {
         Some(price_ps)
     }
 
-    /// Moves a line that its last writer still has, and that has moved before, for a price; otherwise does nothing. As
-    /// emitted code does.
+    /// Moves a line that its last writer still has, and that has moved before, for a price, if a bit stands for one CPU;
+    /// otherwise does nothing. As emitted code does.
     #[inline(always)]
     fn move_from_writer_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> Option<u64> {
+        if self.transfers.holders().grouped() {
+            return None;
+        }
         let prices = self.prices_to(cpu)?;
         // SAFETY: as in `move_only_ps`.
         let (sharers, writer) = unsafe {
