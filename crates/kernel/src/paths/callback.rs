@@ -52,7 +52,7 @@ impl<E: Engine> Sim<E> {
 
     /// The scheduler is not called: the result is 0.
     #[inline(always)]
-    fn passes(&mut self) -> Begun {
+    pub(crate) fn passes(&mut self) -> Begun {
         self.k.this_cpu().returned = 0;
         Begun::Over
     }
@@ -95,7 +95,17 @@ impl<E: Engine> Sim<E> {
     fn failed_at_once(&mut self) -> Begun {
         let (fault, usage) = self.vm.failed();
         self.failed(&fault, usage);
-        Begun::Over
+        self.settled(Begun::Over)
+    }
+
+    /// Puts what the end of an unusual callback has cost on the clock, as that of others does, unless CPUs take turns:
+    /// then they look at it.
+    fn settled(&mut self, begun: Begun) -> Begun {
+        let cpu = self.k.this_cpu();
+        if begun == Begun::Over && !cpu.pauses.takes_turns() {
+            cpu.settle_costs();
+        }
+        begun
     }
 
     /// A callback that is not a plain one, or that the engine can't start at once.
@@ -111,14 +121,16 @@ impl<E: Engine> Sim<E> {
         let c = self.k.cpus.this_id();
         let Some(entry) = self.k.scx.entries.get(op) else { return self.passes() };
         if self.k.scx.is_disabling() && self.k.has_left(subject) {
-            return self.passes();
+            let begun = self.passes();
+            return self.settled(begun);
         }
         self.k.begin_callback(op, subject);
         if self.k.clocks.is_some() {
             self.k.callback_begins(c, op, subject);
         }
         let progress = self.vm.start(&mut self.k, c, entry, args);
-        self.progressed(progress)
+        let begun = self.progressed(progress);
+        self.settled(begun)
     }
 
     /// Starts a function that BPF handed over, on behalf of a timer.

@@ -83,6 +83,16 @@ impl<E: Engine> Sim<E> {
         stays
     }
 
+    /// Like `may_go` after a callback that the scheduler has.
+    #[inline(always)]
+    fn may_go_after_call(&mut self, frame: impl FnOnce() -> Frame) -> bool {
+        let stays = self.k.stays_first_after_call();
+        if !stays {
+            self.leave(frame());
+        }
+        stays
+    }
+
     /// Like [`Sim::go_straight`] for a caller that takes the step itself if this returns true.
     #[inline(always)]
     pub(crate) fn may_go_straight(&mut self, frame: impl FnOnce() -> Frame) -> bool {
@@ -162,8 +172,11 @@ impl<E: Engine> Sim<E> {
         (subject, args): (TaskId, &[u64]),
         frame: impl Fn() -> Frame,
     ) -> bool {
-        let begun = self.begin(c, op, subject, args);
-        self.goes_on_after(begun, frame)
+        if !self.k.has(op) {
+            self.passes();
+            return self.may_go(frame);
+        }
+        self.called_known(c, op, (subject, args), frame)
     }
 
     /// Like `called` for a callback that the scheduler has.
@@ -175,14 +188,8 @@ impl<E: Engine> Sim<E> {
         (subject, args): (TaskId, &[u64]),
         frame: impl Fn() -> Frame,
     ) -> bool {
-        let begun = self.begin_known(c, op, subject, args);
-        self.goes_on_after(begun, frame)
-    }
-
-    #[inline(always)]
-    fn goes_on_after(&mut self, begun: Begun, frame: impl Fn() -> Frame) -> bool {
-        match begun {
-            Begun::Over => self.may_go(frame),
+        match self.begin_known(c, op, subject, args) {
+            Begun::Over => self.may_go_after_call(frame),
             Begun::Suspended => {
                 self.leave_call(frame());
                 false
@@ -237,14 +244,25 @@ impl Kernel {
     /// something else before the next step, it returns to its loop.
     #[inline(always)]
     pub(crate) fn stays_first(&mut self) -> bool {
+        if !self.cpus.this_cpu.pauses.is_empty() && !self.may_go_on() {
+            return false;
+        }
+        self.cpus.this_cpu.settle_costs();
+        self.is_first()
+    }
+
+    /// Like `stays_first` after a callback that the scheduler has, and that is over: its end has put all costs on the
+    /// clock.
+    #[inline(always)]
+    pub(crate) fn stays_first_after_call(&mut self) -> bool {
         (self.cpus.this_cpu.pauses.is_empty() || self.may_go_on()) && self.is_first()
     }
 
-    /// Adds the costs of the last step to this CPU's clock, then returns whether nothing else is due before that.
+    /// Returns whether nothing else is due before this CPU's clock, which shows all its costs.
     #[inline(always)]
     fn is_first(&mut self) -> bool {
-        let cpu = &mut *self.cpus.this_cpu;
-        cpu.settle_costs();
+        let cpu = &*self.cpus.this_cpu;
+        debug_assert!(cpu.spent_ps < 1000, "its clock shows all costs");
         let clock = cpu.clock;
         debug_assert!(clock >= self.now, "a CPU that takes steps is the one that has come farthest");
         let is_first = self.queue.comes_first(self.cpus.this_id(), clock);

@@ -345,7 +345,7 @@ impl<E: Engine> Sim<E> {
             stack.push(Frame::Enqueued { task, enq_flags });
             return stack.push(Frame::Resume);
         }
-        if !self.k.stays_first() {
+        if !self.k.stays_first_after_call() {
             std::hint::cold_path();
             let stack = &mut self.k.this_cpu().stack;
             stack.push(Frame::Woken { task, target });
