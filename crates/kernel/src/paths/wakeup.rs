@@ -122,7 +122,16 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         debug_assert!(self.goes_on());
-        if let Some(chosen) = self.selected::<true>(c, task, flags, waker) {
+        let answer = self.k.this_cpu().returned as i32;
+        let answer = self.k.answered_cpu(c, answer);
+        // A negative answer is no CPU either.
+        if answer as u32 as usize >= self.k.cpus.len() {
+            std::hint::cold_path();
+            self.k.this_cpu().returned = answer as u64;
+            return self.wake_selected_later(c, task, flags, waker);
+        }
+        let answer = CpuId(answer as u32);
+        if let Some(chosen) = self.selected::<true>(c, task, answer, flags, waker) {
             self.lock_and_activate::<true>(c, task, chosen, flags, waker);
         }
     }
@@ -130,34 +139,38 @@ impl<E: Engine> Sim<E> {
     /// Like `wake_selected`, if that had to wait.
     #[inline(never)]
     pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
-        let Some(target) = self.selected::<false>(c, task, flags, waker) else { return };
+        let answer = self.k.this_cpu().returned as i32;
+        let answer = self.k.answered_cpu(c, answer);
+        let chosen = match (answer as u32 as usize) < self.k.cpus.len() {
+            true => CpuId(answer as u32),
+            false => self.no_cpu_selected(c, task, answer),
+        };
+        self.k.mirror_selected(self.vm.world(), task, answer);
+        let Some(target) = self.selected::<false>(c, task, chosen, flags, waker) else { return };
         if self.may_go_straight(|| Frame::WakeLock { task, target, flags, waker }) {
             self.lock_and_activate::<false>(c, task, target, flags, waker);
         }
     }
 
-    /// The CPU that the scheduler chose, if the waker goes on with that one itself. `STRAIGHT` means that the waker has
-    /// not paused since it asked about one of the scheduler's tasks that may choose between CPUs.
+    /// The CPU that the scheduler has `chosen`, if the waker goes on with that one itself. `STRAIGHT` means that the
+    /// waker has not paused since it asked about one of the scheduler's tasks that may choose between CPUs. Then BPF
+    /// can't see the choice yet.
     #[inline(always)]
     fn selected<const STRAIGHT: bool>(
         &mut self,
         c: CpuId,
         task: TaskId,
+        chosen: CpuId,
         flags: u64,
         waker: TaskId,
     ) -> Option<CpuId> {
-        let answer = self.k.this_cpu().returned as i32;
-        let answer = self.k.answered_cpu(c, answer);
-        // A negative answer is no CPU either.
-        let chosen = match (answer as u32 as usize) < self.k.cpus.len() {
-            true => CpuId(answer as u32),
-            false => self.no_cpu_selected(c, task, answer),
-        };
         let (t, cpu) = (&mut self.k.tasks[task], &self.k.cpus[chosen]);
-        t.mirror_selected(self.vm.world(), answer);
         debug_assert!(!STRAIGHT || t.migration_disabled == 0);
         let may_use = if STRAIGHT { t.may_use_freely(chosen, cpu) } else { t.may_use(chosen, cpu) };
         if !may_use {
+            if STRAIGHT {
+                self.k.mirror_selected(self.vm.world(), task, chosen.0 as i32);
+            }
             self.place_elsewhere(c, task, flags, waker);
             return None;
         }
@@ -168,7 +181,7 @@ impl<E: Engine> Sim<E> {
         }
         if chosen != c && self.k.should_queue_wakeup(c, task, chosen, flags) {
             if STRAIGHT {
-                self.leave_placed(task);
+                self.leave_placed(task, chosen);
             }
             self.k.send_wakeup(c, task, chosen, waker);
             return None;
@@ -176,9 +189,10 @@ impl<E: Engine> Sim<E> {
         Some(chosen)
     }
 
-    /// A wakeup pauses right after the scheduler has placed its task: its event says later how.
+    /// A wakeup pauses right after the scheduler has placed its task: its event says later how, and BPF can see where.
     #[inline(never)]
-    fn leave_placed(&mut self, task: TaskId) {
+    fn leave_placed(&mut self, task: TaskId, chosen: CpuId) {
+        self.k.mirror_selected(self.vm.world(), task, chosen.0 as i32);
         if self.k.out.is_brief() {
             let t = self.k.task(task);
             t.placed = t.placed_by_scheduler();
@@ -249,14 +263,14 @@ impl<E: Engine> Sim<E> {
         debug_assert!(!self.k.is_leaving(c, task, target), "the task may use the CPU");
         if !self.k.lock_rq_last(c, target) {
             if STRAIGHT {
-                self.leave_placed(task);
+                self.leave_placed(task, target);
             }
             return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
         }
         let goes_on = self.may_go(|| Frame::WakeActivate { task, target, flags, waker });
         match (STRAIGHT, goes_on) {
             (true, true) => self.wake_activate::<true>(c, task, target, flags, waker),
-            (true, false) => self.leave_placed(task),
+            (true, false) => self.leave_placed(task, target),
             (false, true) => self.wake_activate_later(c, task, target, flags, waker),
             (false, false) => {}
         }
@@ -286,6 +300,9 @@ impl<E: Engine> Sim<E> {
         let mut shown = TaskStruct::at(self.vm.world(), t.ea);
         if moved {
             t.show_cpu(&mut shown);
+        }
+        if STRAIGHT {
+            shown.set_selected_cpu(target);
         }
         let is_fork = flags & wake::FORK != 0;
         let is_ext = STRAIGHT || t.class == SchedClass::Ext;
@@ -318,7 +335,7 @@ impl<E: Engine> Sim<E> {
         let mut enq_flags = if is_fork { 0 } else { enq::WAKEUP };
         if !is_fork && is_placed {
             enq_flags |= enq::CPU_SELECTED;
-            if shown.selected_cpu() != target.0 as i32 {
+            if !STRAIGHT && shown.selected_cpu() != target.0 as i32 {
                 self.k.scx.events.count(ScxEvent::SelectCpuFallback);
             }
         }
@@ -413,12 +430,18 @@ impl<E: Engine> Sim<E> {
     /// Like `woken` for one of the scheduler's tasks. It may be known that the path `goes_on`.
     #[inline(always)]
     fn woken_ext(&mut self, c: CpuId, task: TaskId, target: CpuId, goes_on: bool) {
-        let cpu = &self.k.cpus[target];
-        let is_plain = cpu.next_class == SchedClass::Ext && cpu.deferred.is_empty();
-        if !is_plain || self.k.scx.needs_slow_path {
+        let is_plain = |cpu: &Cpu| cpu.next_class == SchedClass::Ext && cpu.deferred.is_empty();
+        if goes_on {
+            debug_assert!(self.goes_on());
+            if self.k.scx.needs_slow_path || !self.k.unlock_rq_if(c, target, is_plain) {
+                self.woken_rarely(c, task, target);
+            }
+            return;
+        }
+        if self.k.scx.needs_slow_path || !is_plain(&self.k.cpus[target]) {
             return self.woken_rarely(c, task, target);
         }
-        if self.may_go_straight_knowing(goes_on, || Frame::Unlock { rq: target }) {
+        if self.may_go_straight(|| Frame::Unlock { rq: target }) {
             self.k.unlock_rq_here(c, target);
         }
     }

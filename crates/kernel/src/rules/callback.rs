@@ -25,9 +25,8 @@ impl Kernel {
         debug_assert!(self.clocks.is_none(), "calls are watched if their order is recorded");
         let entry_ps = self.entry_ps;
         let cpu = &mut *self.cpus.this_cpu;
-        debug_assert!(cpu.callback.may_begin_plainly());
         cpu.settle_costs();
-        cpu.begin_callback(op, subject, entry_ps);
+        cpu.begin_plain(op, subject, entry_ps);
     }
 
     /// Begins a callback of any kind.

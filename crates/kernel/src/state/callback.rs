@@ -205,14 +205,28 @@ pub(crate) struct DispatchBuffer {
 }
 
 impl Cpu {
-    /// A callback begins, which is charged this much for its entry. What is not set here is as in [`Callback::NONE`].
-    #[inline(always)]
+    /// A callback begins, which is charged this much for its entry.
     pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
+        let mut marks = self.callback.marks;
+        marks.set(Marks::IN_PROGRESS, true);
+        self.begin_marked(marks, op, subject, entry_ps);
+    }
+
+    /// Like `begin_callback` for a plain one.
+    #[inline(always)]
+    pub(crate) fn begin_plain(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
+        debug_assert!(self.callback.may_begin_plainly());
+        self.begin_marked(Marks::IN_PROGRESS, op, subject, entry_ps);
+    }
+
+    /// What is not set here is as in [`Callback::NONE`].
+    #[inline(always)]
+    fn begin_marked(&mut self, marks: Marks, op: Op, subject: TaskId, entry_ps: u64) {
         debug_assert!(self.has_right_marks());
         let began = self.clock;
         let callback = &mut self.callback;
         debug_assert!(callback.is_at_rest(), "a callback leaves nothing behind");
-        callback.marks.set(Marks::IN_PROGRESS, true);
+        callback.marks = marks;
         callback.caller.op = op;
         callback.subject = subject;
         callback.began = began;

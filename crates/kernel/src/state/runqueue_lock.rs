@@ -50,7 +50,7 @@ impl RqLock {
         self.free_at = self.free_at.max(at);
         self.defers = false;
         self.holder = None;
-        self.uses.held.accumulate(at.since(self.since));
+        self.uses.held.accumulate(at.after(self.since));
         (!self.waiters.is_empty()).then_some(self.free_at)
     }
 }
@@ -264,6 +264,20 @@ impl Kernel {
         self.gave_back(c, rq, awaited);
     }
 
+    /// Like `unlock_rq_here` if the CPU of the runqueue `is_plain`. Returns whether it is.
+    #[inline(always)]
+    pub(crate) fn unlock_rq_if(&mut self, c: CpuId, rq: CpuId, is_plain: impl FnOnce(&Cpu) -> bool) -> bool {
+        let at = self.cpus.this_cpu.clock;
+        let cpu = &mut self.cpus[rq];
+        debug_assert_eq!(cpu.lock.holder, Some(c), "only the holder gives a lock back");
+        if !is_plain(cpu) {
+            return false;
+        }
+        let awaited = cpu.lock.give_back(at);
+        self.gave_back(c, rq, awaited);
+        true
+    }
+
     /// Like `unlock_rq` for the lock of the CPU that takes a step.
     #[inline(always)]
     pub(crate) fn unlock_own_rq(&mut self, c: CpuId) {
@@ -324,7 +338,7 @@ fn pass_rq((me, other): (&mut Cpu, &mut Cpu), costs: &Costs, lines: &mut KernelL
     let lock = &mut other.lock;
     lock.free_at = lock.free_at.max(at);
     lock.uses.taken += 1;
-    lock.uses.held.accumulate(at.since(since));
+    lock.uses.held.accumulate(at.after(since));
 }
 
 /// What it costs `by` to take this lock, which is free, with its line.

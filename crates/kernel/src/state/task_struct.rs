@@ -1,6 +1,7 @@
 //! A `task_struct` in the world.
 
 use crate::state::layout::task as field;
+use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ent;
 
@@ -52,6 +53,12 @@ impl<'a> TaskStruct<'a> {
     pub(crate) fn set_queued(&mut self, queued: bool) {
         let others = self.u32(field::SCX_FLAGS) & !ent::QUEUED;
         self.set_u32(field::SCX_FLAGS, others | if queued { ent::QUEUED } else { 0 });
+    }
+
+    /// Writes the CPU that the scheduler has chosen for the task into `p->scx.selected_cpu`.
+    #[inline(always)]
+    pub(crate) fn set_selected_cpu(&mut self, chosen: CpuId) {
+        self.set_u32(field::SCX_SELECTED_CPU, chosen.0);
     }
 
     /// The CPU that was last chosen for the task.
