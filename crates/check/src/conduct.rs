@@ -78,20 +78,27 @@ pub(crate) struct Awake {
     pub(crate) class: matching::Class,
 }
 
-/// Whether a CPU could have run another task before a switch, and whether it can afterwards.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
-    pub(crate) was_idle: bool,
-    pub(crate) is_idle: bool,
+/// What a switch changes about whether a CPU could run a waiting task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Nothing.
+    Same,
+    /// It could before, and can't any more.
+    Begins,
+    /// It can from now on.
+    Ends,
 }
 
 impl Conduct {
     /// Keeps the `keep` longest findings of each kind.
     pub fn new(limits: Limits, keep: usize) -> Self {
         let found = || Found::new(keep);
+        let least = limits.delay.unwrap_or(DELAY).min(BOUND);
+        // A wait that is looked at has a part longer than that, unless it has more than a thousand parts.
+        let least_part = Span::from_ns((least.as_ns() / 1000).max(1));
         Self {
-            scene: Scene::default(),
-            least: limits.delay.unwrap_or(DELAY).min(BOUND),
+            scene: Scene::new(least_part),
+            least,
             starvation: Starvation { found: found() },
             delays: LongDelays { found: found(), limit: limits.delay },
             bouncing: Bouncing { found: found() },
@@ -178,7 +185,7 @@ impl Conduct {
             What::Switch { prev, next, .. } if prev == next => {}
             What::Switch { why, next, .. } => {
                 self.turns(at, cpu, slots, next);
-                self.switches(at, cpu, slots, why);
+                self.switches(at, cpu, slots, why, |_, _| {});
             }
             What::Wakeup { target, waker, .. } => {
                 return self.wakes((at, cpu), (Act::Woken, waker), slots, target, None, wakee);

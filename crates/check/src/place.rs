@@ -202,16 +202,16 @@ fn put(act: Act, chooser: Option<Chooser>, waker: Option<&str>) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course<T> {
     since: Instant,
-    /// The length of the longest earlier state; without one, the least that any has.
+    /// The length of the longest earlier state; without one, the least that counts.
     least: Span,
     longest: Option<T>,
 }
 
 impl<T: Copy> Course<T> {
-    /// A wait begins.
+    /// A wait begins. States shorter than `least` don't count.
     #[inline]
-    pub(crate) fn begin(at: Instant) -> Self {
-        Self { since: at, least: Span::from_ns(1), longest: None }
+    pub(crate) fn begin(at: Instant, least: Span) -> Self {
+        Self { since: at, least, longest: None }
     }
 
     /// The state changes; `before` gives the state until now.

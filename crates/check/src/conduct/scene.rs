@@ -1,5 +1,6 @@
 //! The state that the checks of conduct use: which tasks run and wait, where and since when, and how each came there.
 
+use super::Turn;
 use super::bouncing::{Bounce, Bounces};
 use super::lock_wait::Awaited;
 use super::stall::HOLD;
@@ -124,7 +125,7 @@ impl From<TaskId> for Task {
             crowd: 0,
             load: (0, 1),
             beside: TaskId::IDLE,
-            course: Course::begin(Instant::ZERO),
+            course: Course::begin(Instant::ZERO, Span::ZERO),
             ran: Span::ZERO,
             waited: Span::ZERO,
             origin: Origin::new(id),
@@ -303,12 +304,6 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    /// Returns whether it idles and could run a task.
-    #[inline]
-    pub(crate) fn could_run(&self) -> bool {
-        self.busy == 0
-    }
-
     /// Returns whether one of these is true.
     #[inline]
     pub(crate) fn is(&self, why: u8) -> bool {
@@ -318,6 +313,20 @@ impl Cpu {
     #[inline(always)]
     pub(crate) fn set(&mut self, why: u8, on: bool) {
         self.busy = self.busy & !why | if on { why } else { 0 };
+    }
+
+    /// From now on it runs a task, or none.
+    #[inline(always)]
+    pub(super) fn runs_any(&mut self, runs: bool) -> Turn {
+        if self.is(RUNS) == runs {
+            return Turn::Same;
+        }
+        self.set(RUNS, runs);
+        match (self.is(OFFLINE | RESERVED), runs) {
+            (true, _) => Turn::Same,
+            (false, true) => Turn::Begins,
+            (false, false) => Turn::Ends,
+        }
     }
 
     /// The task in `slot` comes into its queue.
@@ -451,6 +460,8 @@ pub(crate) struct Scene {
     pub(crate) weight: u64,
     /// It is also counted on each CPU: some task may not use all of them.
     pub(crate) by_cpu: bool,
+    /// Parts of a wait that are shorter than this are nobody's concern.
+    pub(crate) least_part: Span,
     pub(crate) tasks: Tasks<Task>,
     /// The figures of tasks that have no row here, but do not count as ended there.
     pub(crate) apart: Tasks<figures::Row>,
@@ -462,6 +473,11 @@ pub(crate) struct Scene {
 const ALL: u32 = 0;
 
 impl Scene {
+    /// No machine yet. Parts of a wait that are shorter than `least_part` are nobody's concern.
+    pub(crate) fn new(least_part: Span) -> Self {
+        Self { least_part, ..Self::default() }
+    }
+
     /// A machine of idle CPUs.
     pub(crate) fn start(&mut self, at: Instant, cpus: u32) {
         self.now = at;
@@ -528,8 +544,9 @@ impl Scene {
     /// All tasks, and everything around them.
     #[inline(always)]
     fn apart(&mut self) -> (&mut Tasks<Task>, Machine<'_>) {
-        let Self { tasks, cpus, online, waiting, weight, by_cpu, sets, .. } = self;
-        (tasks, Machine { cpus, online, waiting, weight, by_cpu: *by_cpu, sets })
+        let Self { tasks, cpus, online, waiting, weight, by_cpu, least_part, sets, .. } = self;
+        let (by_cpu, least_part) = (*by_cpu, *least_part);
+        (tasks, Machine { cpus, online, waiting, weight, by_cpu, least_part, sets })
     }
 
     /// The task in `slot`, and everything around it.
@@ -580,6 +597,7 @@ pub(crate) struct Machine<'a> {
     online: &'a Integral,
     weight: &'a mut u64,
     by_cpu: bool,
+    least_part: Span,
     sets: &'a Sets,
 }
 
@@ -636,7 +654,7 @@ impl Machine<'_> {
         *self.waiting += 1;
         task.state = State::Waiting;
         task.crowd = *self.waiting;
-        task.course = Course::begin(at);
+        task.course = Course::begin(at, self.least_part);
         let cpu = self.cpus.get(rq);
         task.beside = cpu.runs;
         cpu.enters(at, slot);

@@ -1,9 +1,9 @@
 //! What a switch means for the tasks involved: one comes, and its wait is over; one leaves, and sleeps, waits again or
 //! is gone.
 
-use super::scene::{RUNS, Slots, State};
+use super::scene::{Scene, Slots, State};
 use super::{Conduct, Turn};
-use crate::figures::{self, Figures};
+use crate::figures::Figures;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::Why;
 
@@ -19,21 +19,31 @@ impl Conduct {
         row.since = at;
         // Its slot is asked for only if it is one.
         (row.runs, row.slot) = (if slots.next().is_some() { next } else { TaskId::IDLE }, slots.near_next());
-        let was_idle = row.could_run();
-        row.set(RUNS, !next.is_idle());
-        Turn { was_idle, is_idle: row.could_run() }
+        row.runs_any(!next.is_idle())
     }
 
-    /// The tasks of a switch come and leave.
+    /// The tasks of a switch come and leave. If one goes to sleep that did not run as far as the stream shows, it is
+    /// `odd`.
     #[inline(never)]
-    pub(crate) fn switches(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why) {
-        self.comes(at, cpu, slots.near_next(), |_| {});
-        self.leaves(at, cpu, slots.near_task(), why, |_| {});
+    pub(crate) fn switches(
+        &mut self,
+        at: Instant,
+        cpu: CpuId,
+        slots: Slots,
+        why: Why,
+        odd: impl FnOnce(&mut Scene, u32),
+    ) {
+        self.comes(at, cpu, slots.near_next(), None);
+        match why.is_sleep() {
+            true => self.sleeps(at, cpu, slots.near_task(), why, None, odd),
+            false => self.leaves_otherwise(at, cpu, slots, why),
+        }
         self.realtime.switched(&mut self.scene, at, cpu);
     }
 
     /// Like `switches`, with the figures of the same tasks. The previous one has run for so long.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "it is inlined where all of them are at hand")]
     pub(crate) fn switches_with(
         &mut self,
         figures: &mut Figures,
@@ -42,43 +52,36 @@ impl Conduct {
         slots: Slots,
         (prev, why, next): (TaskId, Why, TaskId),
         ran: Span,
+        odd: impl FnOnce(&mut Scene, u32),
     ) {
-        let mut is_done = next.is_idle();
-        self.comes(at, cpu, slots.near_next(), |row| {
-            if row.is_of(next) {
-                figures.comes(row, at, cpu);
-                is_done = true;
-            }
-        });
-        if !is_done {
-            figures.comes_apart(&mut self.scene, at, cpu, next);
-        }
+        self.comes(at, cpu, slots.near_next(), Some((figures, next)));
         if why.is_sleep() {
-            let mut is_done = prev.is_idle();
-            self.leaves(at, cpu, slots.near_task(), why, |row| {
-                if row.is_of(prev) {
-                    figures.sleeps(row, cpu, ran);
-                    is_done = true;
-                }
-            });
-            if !is_done {
-                figures.leaves(&mut self.scene, at, (prev, why), (cpu, ran));
-            }
+            self.sleeps(at, cpu, slots.near_task(), why, Some((figures, prev, ran)), odd);
         } else {
             // Before this task may be gone.
             figures.leaves(&mut self.scene, at, (prev, why), (cpu, ran));
-            if let Some(slot) = slots.task() {
-                self.leaves_otherwise(at, cpu, slot, why);
-            }
+            self.leaves_otherwise(at, cpu, slots, why);
         }
         self.realtime.switched(&mut self.scene, at, cpu);
     }
 
-    /// The task in `slot`, if it is one, starts running. Its figures are passed on first.
+    /// The task in `slot`, if it is one, starts running; so do the figures of the `next` task.
     #[inline(always)]
-    fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32, figures: impl FnOnce(&mut figures::Row)) {
-        let Some((task, mut machine)) = self.scene.find(slot) else { return };
-        figures(&mut task.figures);
+    fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32, figures: Option<(&mut Figures, TaskId)>) {
+        let Some((task, mut machine)) = self.scene.find(slot) else {
+            if let Some((figures, next)) = figures
+                && !next.is_idle()
+            {
+                figures.comes_apart(&mut self.scene, at, cpu, next);
+            }
+            return;
+        };
+        if let Some((figures, next)) = figures {
+            if !task.figures.is_of(next) {
+                return self.comes_apart(at, cpu, slot, (figures, next));
+            }
+            figures.comes(&mut task.figures, at, cpu);
+        }
         if task.state != State::Waiting || task.is_special() {
             return self.comes_otherwise(at, cpu, slot);
         }
@@ -95,6 +98,14 @@ impl Conduct {
         if let Some(open) = task.starts(at, cpu) {
             self.bouncing.judge(&mut self.scene, slot, &open);
         }
+    }
+
+    /// Like `comes` for a task whose figures are not in its row.
+    #[cold]
+    #[inline(never)]
+    fn comes_apart(&mut self, at: Instant, cpu: CpuId, slot: u32, (figures, next): (&mut Figures, TaskId)) {
+        self.comes(at, cpu, slot, None);
+        figures.comes_apart(&mut self.scene, at, cpu, next);
     }
 
     /// Like `comes` for a long wait, one of a real-time task, one in the queue of a CPU that is held, one for a mutex,
@@ -134,20 +145,35 @@ impl Conduct {
         }
     }
 
-    /// The task in `slot`, if it is one, leaves its CPU. Its figures are passed on first.
+    /// The task in `slot`, if it is one, leaves its CPU to sleep; so do the figures of the previous task, which has run
+    /// for so long.
     #[inline(always)]
-    fn leaves(
+    fn sleeps(
         &mut self,
         at: Instant,
         cpu: CpuId,
         slot: u32,
         why: Why,
-        figures: impl FnOnce(&mut figures::Row),
+        figures: Option<(&mut Figures, TaskId, Span)>,
+        odd: impl FnOnce(&mut Scene, u32),
     ) {
-        let Some((task, mut machine)) = self.scene.find(slot) else { return };
-        figures(&mut task.figures);
-        if !why.is_sleep() || task.state != State::Running || task.awaited().is_some() {
-            return self.leaves_otherwise(at, cpu, slot, why);
+        let Some((task, mut machine)) = self.scene.find(slot) else {
+            if let Some((figures, prev, ran)) = figures
+                && !prev.is_idle()
+            {
+                figures.leaves(&mut self.scene, at, (prev, why), (cpu, ran));
+            }
+            return;
+        };
+        let mut apart = None;
+        if let Some((figures, prev, ran)) = figures {
+            match task.figures.is_of(prev) {
+                true => figures.sleeps(&mut task.figures, cpu, ran),
+                false => apart = Some((figures, prev, ran)),
+            }
+        }
+        if apart.is_some() || task.state != State::Running || task.awaited().is_some() {
+            return self.sleeps_otherwise(at, cpu, slot, why, apart, odd);
         }
         task.ran.accumulate(at.after(task.since));
         machine.takes(task.heft, || task.origin.last_cpu().unwrap_or(cpu));
@@ -155,9 +181,39 @@ impl Conduct {
         task.share.breaks();
     }
 
-    /// [`Conduct::leaves`] where it does more than go to sleep.
+    /// Like `sleeps` for a task whose figures are not in its row, one that did not run as far as the stream shows, and
+    /// one that waits for a mutex.
+    #[cold]
     #[inline(never)]
-    fn leaves_otherwise(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
+    fn sleeps_otherwise(
+        &mut self,
+        at: Instant,
+        cpu: CpuId,
+        slot: u32,
+        why: Why,
+        figures: Option<(&mut Figures, TaskId, Span)>,
+        odd: impl FnOnce(&mut Scene, u32),
+    ) {
+        if self.scene.tasks.at(slot).state != State::Running {
+            odd(&mut self.scene, slot);
+        }
+        self.leaves_in(at, cpu, slot, why);
+        if let Some((figures, prev, ran)) = figures {
+            figures.leaves(&mut self.scene, at, (prev, why), (cpu, ran));
+        }
+    }
+
+    /// The previous task of a switch leaves its CPU, but not to sleep.
+    #[inline(always)]
+    fn leaves_otherwise(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why) {
+        if let Some(slot) = slots.task() {
+            self.leaves_in(at, cpu, slot, why);
+        }
+    }
+
+    /// The task in `slot` leaves its CPU for any reason.
+    #[inline(never)]
+    fn leaves_in(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
         let task = self.scene.tasks.at(slot);
         match task.state {
             State::Running => task.ran += at.since(task.since),

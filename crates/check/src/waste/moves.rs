@@ -11,6 +11,8 @@ use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::Why;
 
 impl<O: Observer> Waste<O> {
+    /// A CPU switches. A task that sleeps from now on has not waited if it has been running:
+    /// [`Waste::sleeps_oddly`] is for others.
     #[inline(always)]
     pub(super) fn switch(
         &mut self,
@@ -21,16 +23,16 @@ impl<O: Observer> Waste<O> {
         why: Why,
         turn: Turn,
     ) {
-        let (was_idle, is_idle) = (turn.was_idle, turn.is_idle);
-        if was_idle && !is_idle && self.matching.take(slots.near_next(), cpu) {
-            self.close(scene, at, cpu);
-        } else {
-            self.runs(scene, slots.near_next());
-            self.turns(cpu, was_idle, is_idle);
+        match turn {
+            Turn::Begins if self.matching.take(slots.near_next(), cpu) => self.close(scene, at, cpu),
+            _ => {
+                self.runs(scene, slots.near_next());
+                self.turns(cpu, turn);
+            }
         }
-        if why.is_sleep() {
-            self.matching.unwait(slots.near_task());
-        } else if let Some(slot) = slots.task() {
+        if !why.is_sleep()
+            && let Some(slot) = slots.task()
+        {
             match why {
                 Why::Exited => self.gone(scene, at, slot),
                 _ => self.waits(scene, slot, cpu),
@@ -41,15 +43,23 @@ impl<O: Observer> Waste<O> {
 
     /// Whether a CPU could run a waiting task may have changed.
     #[inline(always)]
-    fn turns(&mut self, cpu: CpuId, was_idle: bool, is_idle: bool) {
-        match (was_idle, is_idle) {
-            (true, false) => self.matching.busy(cpu),
-            (false, true) => {
+    fn turns(&mut self, cpu: CpuId, turn: Turn) {
+        match turn {
+            Turn::Same => {}
+            Turn::Begins => self.matching.busy(cpu),
+            Turn::Ends => {
                 self.cpus.get(cpu).pending = Pending::default();
                 self.matching.idle(cpu);
             }
-            _ => {}
         }
+    }
+
+    /// The task in `slot` goes to sleep, although it did not run as far as the stream shows: it may have waited.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn sleeps_oddly(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        self.matching.unwait(slot);
+        self.followed(scene, at);
     }
 
     /// The task in `slot`, if it is one, starts running.
