@@ -183,9 +183,9 @@ impl Conduct {
     ) -> Option<Awake> {
         match what {
             What::Switch { prev, next, .. } if prev == next => {}
-            What::Switch { why, next, .. } => {
+            What::Switch { prev, why, next } => {
                 self.turns(at, cpu, slots, next);
-                self.switches(at, cpu, slots, why, |_, _| {});
+                self.switches(at, cpu, slots, (prev, why), |_, _| {});
             }
             What::Wakeup { target, waker, .. } => {
                 return self.wakes((at, cpu), (Act::Woken, waker), slots, target, None, wakee);

@@ -220,6 +220,9 @@ impl Figures {
         if prev == next {
             return;
         }
+        if reported != next {
+            rows.meets(reported);
+        }
         // The recording has lost how the task came to the CPU that it now leaves.
         if let Some(row) = rows.get(reported) {
             row.turns(at, State::after(why, at));

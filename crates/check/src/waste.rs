@@ -131,13 +131,13 @@ pub(crate) fn follow<O: Observer>(
         };
         if prev != next {
             let turn = conduct.turns(at, cpu, slots, next);
-            waste.switch(conduct.scene(), at, cpu, slots, why, turn);
+            waste.switch(conduct.scene(), at, cpu, slots, (prev, why), turn);
             let odd = |scene: &mut Scene, slot| waste.sleeps_oddly(scene, at, slot);
             match (figures, ran) {
                 (Some(figures), Some(ran)) => {
                     conduct.switches_with(figures, at, cpu, slots, switch, ran, odd)
                 }
-                _ => conduct.switches(at, cpu, slots, why, odd),
+                _ => conduct.switches(at, cpu, slots, (prev, why), odd),
             }
         }
         return;

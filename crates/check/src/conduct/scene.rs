@@ -381,7 +381,7 @@ impl Slots {
         self.next
     }
 
-    /// The task, or the previous one of a switch.
+    /// The task; for a switch, none.
     #[inline(always)]
     pub(crate) fn task(self) -> Option<u32> {
         is_slot(self.task).then_some(self.task)
@@ -393,13 +393,13 @@ impl Slots {
         is_slot(self.next).then_some(self.next)
     }
 
-    /// Finds the rows of the tasks that an event is about.
+    /// Finds the row of the task that an event is about, or of the next task of a switch. Where that of the previous one
+    /// is needed, it is found later, so that it takes no register until then.
     #[inline(always)]
     pub(super) fn of(tasks: &mut Tasks<Task>, what: What) -> Self {
-        let (task, next) = match what {
+        let task = match what {
             What::Switch { prev, next, .. } if prev != next => {
-                let next = tasks.any_slot(next);
-                (tasks.any_slot(prev), next)
+                return Self { task: NO_SLOT, next: tasks.any_slot(next) };
             }
             What::Wakeup { task, .. }
             | What::Fork { child: task, .. }
@@ -413,10 +413,10 @@ impl Slots {
             | What::Unqueued { task, .. }
             | What::Throttled { task, .. }
             | What::Priority { task, .. }
-            | What::Awaits { task, .. } => (tasks.any_slot(task), NO_SLOT),
+            | What::Awaits { task, .. } => tasks.any_slot(task),
             _ => return Self::NONE,
         };
-        Self { task, next }
+        Self { task, next: NO_SLOT }
     }
 }
 

@@ -30,13 +30,13 @@ impl Conduct {
         at: Instant,
         cpu: CpuId,
         slots: Slots,
-        why: Why,
+        (prev, why): (TaskId, Why),
         odd: impl FnOnce(&mut Scene, u32),
     ) {
         self.comes(at, cpu, slots.near_next(), None);
         match why.is_sleep() {
-            true => self.sleeps(at, cpu, slots.near_task(), why, None, odd),
-            false => self.leaves_otherwise(at, cpu, slots, why),
+            true => self.sleeps(at, cpu, (prev, why), None, odd),
+            false => self.leaves_otherwise(at, cpu, (prev, why)),
         }
         self.realtime.switched(&mut self.scene, at, cpu);
     }
@@ -56,11 +56,11 @@ impl Conduct {
     ) {
         self.comes(at, cpu, slots.near_next(), Some((figures, next)));
         if why.is_sleep() {
-            self.sleeps(at, cpu, slots.near_task(), why, Some((figures, prev, ran)), odd);
+            self.sleeps(at, cpu, (prev, why), Some((figures, ran)), odd);
         } else {
             // Before this task may be gone.
             figures.leaves(&mut self.scene, at, (prev, why), (cpu, ran));
-            self.leaves_otherwise(at, cpu, slots, why);
+            self.leaves_otherwise(at, cpu, (prev, why));
         }
         self.realtime.switched(&mut self.scene, at, cpu);
     }
@@ -145,20 +145,20 @@ impl Conduct {
         }
     }
 
-    /// The task in `slot`, if it is one, leaves its CPU to sleep; so do the figures of the previous task, which has run
-    /// for so long.
+    /// The previous task of a switch, if it is one, leaves its CPU to sleep; so do its figures, which say for how long it
+    /// has run.
     #[inline(always)]
     fn sleeps(
         &mut self,
         at: Instant,
         cpu: CpuId,
-        slot: u32,
-        why: Why,
-        figures: Option<(&mut Figures, TaskId, Span)>,
+        (prev, why): (TaskId, Why),
+        figures: Option<(&mut Figures, Span)>,
         odd: impl FnOnce(&mut Scene, u32),
     ) {
+        let slot = self.scene.tasks.any_slot(prev);
         let Some((task, mut machine)) = self.scene.find(slot) else {
-            if let Some((figures, prev, ran)) = figures
+            if let Some((figures, ran)) = figures
                 && !prev.is_idle()
             {
                 figures.leaves(&mut self.scene, at, (prev, why), (cpu, ran));
@@ -166,14 +166,14 @@ impl Conduct {
             return;
         };
         let mut apart = None;
-        if let Some((figures, prev, ran)) = figures {
+        if let Some((figures, ran)) = figures {
             match task.figures.is_of(prev) {
                 true => figures.sleeps(&mut task.figures, cpu, ran),
-                false => apart = Some((figures, prev, ran)),
+                false => apart = Some((figures, ran)),
             }
         }
         if apart.is_some() || task.state != State::Running || task.awaited().is_some() {
-            return self.sleeps_otherwise(at, cpu, slot, why, apart, odd);
+            return self.sleeps_otherwise(at, cpu, slot, (prev, why), apart, odd);
         }
         task.ran.accumulate(at.after(task.since));
         machine.takes(task.heft, || task.origin.last_cpu().unwrap_or(cpu));
@@ -190,23 +190,23 @@ impl Conduct {
         at: Instant,
         cpu: CpuId,
         slot: u32,
-        why: Why,
-        figures: Option<(&mut Figures, TaskId, Span)>,
+        (prev, why): (TaskId, Why),
+        figures: Option<(&mut Figures, Span)>,
         odd: impl FnOnce(&mut Scene, u32),
     ) {
         if self.scene.tasks.at(slot).state != State::Running {
             odd(&mut self.scene, slot);
         }
         self.leaves_in(at, cpu, slot, why);
-        if let Some((figures, prev, ran)) = figures {
+        if let Some((figures, ran)) = figures {
             figures.leaves(&mut self.scene, at, (prev, why), (cpu, ran));
         }
     }
 
     /// The previous task of a switch leaves its CPU, but not to sleep.
     #[inline(always)]
-    fn leaves_otherwise(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why) {
-        if let Some(slot) = slots.task() {
+    fn leaves_otherwise(&mut self, at: Instant, cpu: CpuId, (prev, why): (TaskId, Why)) {
+        if let Some(slot) = self.scene.tasks.slot(prev) {
             self.leaves_in(at, cpu, slot, why);
         }
     }

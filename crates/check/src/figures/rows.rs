@@ -10,6 +10,9 @@ pub(crate) trait Rows {
     /// `task`'s row; `None` for an idle task and for one that has ended.
     fn get(&mut self, task: TaskId) -> Option<&mut Row>;
 
+    /// A switch from `task` is about to be looked at.
+    fn meets(&mut self, task: TaskId);
+
     /// Ends `task`; returns its row, if it had one.
     fn end(&mut self, task: TaskId) -> Option<Row>;
 }
@@ -19,6 +22,8 @@ impl Rows for Tasks<Row> {
     fn get(&mut self, task: TaskId) -> Option<&mut Row> {
         Tasks::get(self, task)
     }
+
+    fn meets(&mut self, _: TaskId) {}
 
     fn end(&mut self, task: TaskId) -> Option<Row> {
         Tasks::end(self, task)
@@ -39,6 +44,11 @@ impl Rows for Scene {
             }
             None => self.apart.get(task),
         }
+    }
+
+    /// Its row is here then, unless it is apart already.
+    fn meets(&mut self, task: TaskId) {
+        Scene::meets(self, task);
     }
 
     fn end(&mut self, task: TaskId) -> Option<Row> {

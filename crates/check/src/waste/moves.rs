@@ -20,7 +20,7 @@ impl<O: Observer> Waste<O> {
         at: Instant,
         cpu: CpuId,
         slots: Slots,
-        why: Why,
+        (prev, why): (TaskId, Why),
         turn: Turn,
     ) {
         match turn {
@@ -31,7 +31,7 @@ impl<O: Observer> Waste<O> {
             }
         }
         if !why.is_sleep()
-            && let Some(slot) = slots.task()
+            && let Some(slot) = scene.tasks.slot(prev)
         {
             match why {
                 Why::Exited => self.gone(scene, at, slot),
