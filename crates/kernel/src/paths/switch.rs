@@ -16,10 +16,60 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
     pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
         let prev = self.k.this_cpu().curr;
-        if !next.is_idle() && self.k.has_left_queue(prev) && self.k.this_cpu().pauses.is_empty() {
-            return self.switch_from_left_later(c, prev, next);
+        match (prev.is_idle(), next.is_idle()) {
+            (true, false) => self.switch_from_idle(c, next),
+            (false, _) if self.k.has_left_queue(prev) && self.k.this_cpu().pauses.is_empty() => {
+                match next.is_idle() {
+                    true => self.switch_to_idle(c, prev),
+                    false => self.switch_from_left_later(c, prev, next),
+                }
+            }
+            _ => self.switch_otherwise(c, prev, next),
         }
-        self.switch_otherwise(c, prev, next);
+    }
+
+    /// Like `switch` from the idle task to another one, usually one of the scheduler's.
+    #[inline(never)]
+    fn switch_from_idle(&mut self, c: CpuId, next: TaskId) {
+        let (t, cpu) = (&self.k.tasks[next], &mut *self.k.cpus.this_cpu);
+        let slice_at = t.ea.offset(crate::state::layout::task::SCX_SLICE);
+        if t.class != SchedClass::Ext || cpu.in_stopper || self.vm.world().u64_at(slice_at) == 0 {
+            return self.switch_otherwise(c, TaskId::IDLE, next);
+        }
+        cpu.next_class = SchedClass::Ext;
+        let prev = TaskId::IDLE;
+        if !self.updated_idle(c, false, true, || Frame::SetNext { prev, next }) {
+            return;
+        }
+        let Some(ea) = self.k.switch_from_idle(self.vm.world(), c, next) else {
+            return self.set_next(c, prev, next);
+        };
+        let dead = TaskId::IDLE;
+        if self.called(c, Op::Running, (next, &[ea.0]), || Frame::Scheduled { dead }) {
+            self.scheduled_after(c, dead, true);
+        }
+    }
+
+    /// Like `switch` to the idle task from one that has left its queue already, for a CPU that has no reason to pause.
+    #[inline(never)]
+    fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) {
+        debug_assert!(self.k.has_left_queue(prev) && self.goes_on());
+        let Some(is_dead) = self.k.switch_to_idle(c, prev) else {
+            return self.switch_otherwise(c, prev, TaskId::IDLE);
+        };
+        let dead = if is_dead { prev } else { TaskId::IDLE };
+        self.resched_if_late(c);
+        if self.updated_idle(c, true, true, || Frame::Scheduled { dead }) {
+            self.scheduled_after(c, dead, true);
+        }
+    }
+
+    /// The CPU that put a task here after the pick did not see an idle CPU.
+    #[inline(always)]
+    fn resched_if_late(&mut self, c: CpuId) {
+        if self.k.first_local(c).is_some() {
+            self.k.resched(c, c);
+        }
     }
 
     /// Like `switch_from_left`, if the pick had to wait.
@@ -43,7 +93,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Like `switch_from_left` in all other cases: a task that goes on, a CPU that goes idle or was, another class.
+    /// Like `switch` in all other cases: a task that goes on, another class, a scheduler that rarely used rules apply to.
     #[inline(never)]
     fn switch_otherwise(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.charge_rest_of_schedule(c, prev, next);
@@ -156,10 +206,7 @@ impl<E: Engine> Sim<E> {
             self.k.this_cpu().stack.push(done);
             return self.push_after_switch(c);
         } else if next.is_idle() {
-            // The CPU that put a task here after the pick did not see an idle CPU.
-            if self.k.first_local(c).is_some() {
-                self.k.resched(c, c);
-            }
+            self.resched_if_late(c);
             self.updated_idle(c, true, true, || done)
         } else {
             self.called(c, Op::Running, (next, &args), || done)
@@ -189,9 +236,7 @@ impl<E: Engine> Sim<E> {
             self.k.this_cpu().stack.push(trace);
             self.push_after_switch(c);
         } else if next.is_idle() {
-            if self.k.first_local(c).is_some() {
-                self.k.resched(c, c);
-            }
+            self.resched_if_late(c);
             if self.updated_idle(c, true, true, || trace) {
                 self.trace_switch(c, prev, next, 0);
             }

@@ -90,6 +90,51 @@ impl Kernel {
         Some((next_ea, why == Why::Exited))
     }
 
+    /// Like `switch_to` from the idle task to one of the scheduler's, with its arrival. Returns where BPF sees that. Does
+    /// nothing if there may be more to do.
+    #[inline(always)]
+    pub(crate) fn switch_from_idle<W: World>(&mut self, world: &mut W, c: CpuId, next: TaskId) -> Option<Ea> {
+        let (n, cpu) = (&mut self.tasks[next], &mut *self.cpus.this_cpu);
+        if n.class != SchedClass::Ext || self.scx.needs_slow_path || cpu.fair.curr().is_some() {
+            return None;
+        }
+        let switch_ps = self.machine.costs.context_switch_ns * 1000;
+        cpu.spent_ps += switch_ps + self.lines.write_task_ps(next, &cpu.holder);
+        cpu.curr = next;
+        n.gets_cpu(cpu.clock);
+        n.mirror_arrival(&mut TaskStruct::at(world, n.ea));
+        let (next_ea, rq, queue) = (n.ea, n.cpu, n.queue.take());
+        if let Some(queue) = queue {
+            self.leave_for_cpu(queue, next, rq);
+        }
+        self.counters.switches += 1;
+        self.note_turn_to_idle(c, false);
+        self.tell_switch(c, TaskId::IDLE, (Why::WasIdle, 0), next);
+        Some(next_ea)
+    }
+
+    /// Like `switch_to` the idle task from one of the scheduler's tasks that has left its queue. Returns whether that is
+    /// dead. Does nothing if there may be more to do.
+    #[inline(always)]
+    pub(crate) fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) -> Option<bool> {
+        let (cpu, costs) = (&mut *self.cpus.this_cpu, &self.machine.costs);
+        if self.scx.needs_slow_path || self.spinners > 0 || costs.distinguishes_switches_to_idle() {
+            return None;
+        }
+        if cpu.fair.curr().is_some() {
+            return None;
+        }
+        cpu.spent_ps += costs.context_switch_ns * 1000;
+        cpu.next_class = SchedClass::Idle;
+        cpu.curr = TaskId::IDLE;
+        self.counters.switches += 1;
+        let p = self.task(prev);
+        let (why, units) = (p.why_leaves(), p.leaves_cpu());
+        self.note_turn_to_idle(c, true);
+        self.tell_switch(c, prev, (why, units), TaskId::IDLE);
+        Some(why == Why::Exited)
+    }
+
     /// Emits that `next` follows `prev`, which leaves for this reason and has done this much since that was last
     /// emitted.
     #[inline(always)]
