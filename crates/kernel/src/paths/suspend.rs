@@ -83,10 +83,10 @@ impl<E: Engine> Sim<E> {
         stays
     }
 
-    /// Like `may_go` after a callback that the scheduler has.
+    /// Like `may_go` if all costs of the step are on the clock, as after a callback that the scheduler has.
     #[inline(always)]
-    fn may_go_after_call(&mut self, frame: impl FnOnce() -> Frame) -> bool {
-        let stays = self.k.stays_first_after_call();
+    pub(crate) fn may_go_settled(&mut self, frame: impl FnOnce() -> Frame) -> bool {
+        let stays = self.k.stays_first_settled();
         if !stays {
             self.leave(frame());
         }
@@ -189,7 +189,7 @@ impl<E: Engine> Sim<E> {
         frame: impl Fn() -> Frame,
     ) -> bool {
         match self.begin_known(c, op, subject, args) {
-            Begun::Over => self.may_go_after_call(frame),
+            Begun::Over => self.may_go_settled(frame),
             Begun::Suspended => {
                 self.leave_call(frame());
                 false
@@ -251,10 +251,10 @@ impl Kernel {
         self.is_first()
     }
 
-    /// Like `stays_first` after a callback that the scheduler has, and that is over: its end has put all costs on the
-    /// clock.
+    /// Like `stays_first` if all costs of the last step are on the clock. The end of a callback that the scheduler has
+    /// puts them there, and so does a lock that is taken last.
     #[inline(always)]
-    pub(crate) fn stays_first_after_call(&mut self) -> bool {
+    pub(crate) fn stays_first_settled(&mut self) -> bool {
         (self.cpus.this_cpu.pauses.is_empty() || self.may_go_on()) && self.is_first()
     }
 

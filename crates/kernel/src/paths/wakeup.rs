@@ -267,7 +267,7 @@ impl<E: Engine> Sim<E> {
             }
             return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
         }
-        let goes_on = self.may_go(|| Frame::WakeActivate { task, target, flags, waker });
+        let goes_on = self.may_go_settled(|| Frame::WakeActivate { task, target, flags, waker });
         match (STRAIGHT, goes_on) {
             (true, true) => self.wake_activate::<true>(c, task, target, flags, waker),
             (true, false) => self.leave_placed(task, target),
@@ -362,7 +362,7 @@ impl<E: Engine> Sim<E> {
             stack.push(Frame::Enqueued { task, enq_flags });
             return stack.push(Frame::Resume);
         }
-        if !self.k.stays_first_after_call() {
+        if !self.k.stays_first_settled() {
             std::hint::cold_path();
             let stack = &mut self.k.this_cpu().stack;
             stack.push(Frame::Woken { task, target });

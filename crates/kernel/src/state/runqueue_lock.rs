@@ -88,7 +88,7 @@ impl Kernel {
         let Self { cpus, lines, machine, .. } = self;
         let (me, other) = cpus.this_and(rq);
         if !other.lock.is_free(me.clock) {
-            return self.lock_busy_rq(c, rq);
+            return self.lock_busy_rq(c, rq, is_last);
         }
         me.spent_ps += lock_ps(&machine.costs, lines, &mut other.lock, &me.holder);
         let since = me.moment_at_end(is_last);
@@ -109,7 +109,7 @@ impl Kernel {
     fn lock_own(&mut self, c: CpuId, is_last: bool) -> bool {
         let me = &*self.cpus.this_cpu;
         if !me.lock.is_free(me.clock) {
-            return self.lock_busy_rq(c, c);
+            return self.lock_busy_rq(c, c, is_last);
         }
         let me = &mut *self.cpus.this_cpu;
         me.spent_ps += lock_ps(&self.machine.costs, &mut self.lines, &mut me.lock, &me.holder);
@@ -142,22 +142,27 @@ impl Kernel {
     /// Takes a lock that is not free yet: waits for its release, if that is known, or queues for it.
     #[cold]
     #[inline(never)]
-    fn lock_busy_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
+    fn lock_busy_rq(&mut self, c: CpuId, rq: CpuId, is_last: bool) -> bool {
         let lock = &mut self.cpus[rq].lock;
         match lock.holder {
-            Some(holder) if holder == c => true,
+            Some(holder) if holder == c => {}
             Some(_) => {
                 lock.waiters.push_back(c);
                 self.this_cpu().pauses.park();
-                false
+                return false;
             }
             None => {
                 let free_at = lock.free_at;
                 self.wait_for_rq(c, rq, free_at);
                 self.take_rq(c, rq);
-                true
             }
         }
+        let me = self.this_cpu();
+        // CPUs that take turns look at the costs first.
+        if is_last && !me.pauses.takes_turns() {
+            me.settle_costs();
+        }
+        true
     }
 
     /// Waits until `rq`'s lock is released at `free_at`, if the step of `c` has not reached that moment yet.
