@@ -52,7 +52,7 @@ impl<E: Engine> Sim<E> {
 
     /// Like `switch` to the idle task from one that has left its queue already, for a CPU that has no reason to pause.
     #[inline(never)]
-    fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) {
+    pub(crate) fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) {
         debug_assert!(self.k.has_left_queue(prev) && self.goes_on());
         let Some(is_dead) = self.k.switch_to_idle(c, prev) else {
             return self.switch_otherwise(c, prev, TaskId::IDLE);

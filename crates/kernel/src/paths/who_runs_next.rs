@@ -282,8 +282,14 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::NothingFound`]: the previous task continues, unless the scheduler wants to enqueue
     /// even the last task (`SCX_OPS_ENQ_LAST`); otherwise the CPU goes idle.
     pub(crate) fn nothing_found(&mut self, c: CpuId) {
+        let prev = self.k.this_cpu().curr;
+        let is_wanted = self.k.is_wanted_above(c);
+        if !is_wanted && self.k.has_left_queue(prev) && self.k.this_cpu().pauses.is_empty() {
+            self.k.end_balance(c, TaskId::IDLE);
+            return self.switch_to_idle(c, prev);
+        }
         let keep = self.k.keeps_last();
-        if !keep && self.k.is_wanted_above(c) {
+        if !keep && is_wanted {
             // The starved classes have nothing to run after all.
             let cpu = self.k.this_cpu();
             cpu.server.stop();
@@ -293,7 +299,6 @@ impl<E: Engine> Sim<E> {
         if keep {
             self.k.scx.events.count(ScxEvent::DispatchKeepLast);
         }
-        let prev = self.k.this_cpu().curr;
         self.found(c, if keep { prev } else { TaskId::IDLE });
     }
 }
