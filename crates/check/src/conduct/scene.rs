@@ -393,8 +393,8 @@ impl Slots {
         is_slot(self.next).then_some(self.next)
     }
 
-    /// Finds the row of the task that an event is about, or of the next task of a switch. Where that of the previous one
-    /// is needed, it is found later, so that it takes no register until then.
+    /// Finds the row of the task that an event is about, or of the next task of a switch. That of the previous one is
+    /// found where it is needed, so that it takes no register until then.
     #[inline(always)]
     pub(super) fn of(tasks: &mut Tasks<Task>, what: What) -> Self {
         let task = match what {

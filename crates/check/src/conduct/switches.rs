@@ -145,8 +145,8 @@ impl Conduct {
         }
     }
 
-    /// The previous task of a switch, if it is one, leaves its CPU to sleep; so do its figures, which say for how long it
-    /// has run.
+    /// The previous task of a switch, if it is one, leaves its CPU to sleep; so do its figures, which say for how long
+    /// it has run.
     #[inline(always)]
     fn sleeps(
         &mut self,

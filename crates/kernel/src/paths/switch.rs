@@ -93,7 +93,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Like `switch` in all other cases: a task that goes on, another class, a scheduler that rarely used rules apply to.
+    /// Like `switch` in all other cases: a task that goes on, another class, rarely used rules.
     #[inline(never)]
     fn switch_otherwise(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.charge_rest_of_schedule(c, prev, next);

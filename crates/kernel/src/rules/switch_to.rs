@@ -90,8 +90,8 @@ impl Kernel {
         Some((next_ea, why == Why::Exited))
     }
 
-    /// Like `switch_to` from the idle task to one of the scheduler's, with its arrival. Returns where BPF sees that. Does
-    /// nothing if there may be more to do.
+    /// Like `switch_to` from the idle task to one of the scheduler's, with its arrival. Returns where BPF sees that.
+    /// Does nothing if there may be more to do.
     #[inline(always)]
     pub(crate) fn switch_from_idle<W: World>(&mut self, world: &mut W, c: CpuId, next: TaskId) -> Option<Ea> {
         let (n, cpu) = (&mut self.tasks[next], &mut *self.cpus.this_cpu);
@@ -113,8 +113,8 @@ impl Kernel {
         Some(next_ea)
     }
 
-    /// Like `switch_to` the idle task from one of the scheduler's tasks that has left its queue. Returns whether that is
-    /// dead. Does nothing if there may be more to do.
+    /// Like `switch_to` the idle task from one of the scheduler's tasks that has left its queue. Returns whether that
+    /// is dead. Does nothing if there may be more to do.
     #[inline(always)]
     pub(crate) fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) -> Option<bool> {
         let (cpu, costs) = (&mut *self.cpus.this_cpu, &self.machine.costs);

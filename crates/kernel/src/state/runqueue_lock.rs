@@ -50,7 +50,8 @@ impl RqLock {
         self.free_at = self.free_at.max(at);
         self.defers = false;
         self.holder = None;
-        self.uses.held.accumulate(at.after(self.since));
+        // A step that finds nothing to do under the lock releases it before its costs are on the clock.
+        self.uses.held.accumulate(at.since(self.since));
         (!self.waiters.is_empty()).then_some(self.free_at)
     }
 }
