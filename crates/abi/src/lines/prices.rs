@@ -139,8 +139,11 @@ impl ByCache {
     }
 }
 
-/// Returns where each CPU's row begins, and the table by CPU, if it is not too large and each price fits into 32 bits.
-fn by_cpu(topology: &Topology, costs: &LineCosts) -> Option<(Box<[u32]>, Box<[u32]>)> {
+/// Where each CPU's row begins, and the table of rows.
+type Rows = (Box<[u32]>, Box<[u32]>);
+
+/// Returns the rows by CPU, if their table is not too large and each price fits into 32 bits.
+fn by_cpu(topology: &Topology, costs: &LineCosts) -> Option<Rows> {
     // For each row, the first CPU with it, and perhaps another one.
     let mut rows: BTreeMap<u32, (CpuId, Option<CpuId>)> = BTreeMap::new();
     let row_of = |cpu: CpuId| match topology.place(cpu) {
