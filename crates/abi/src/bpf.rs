@@ -459,13 +459,15 @@ pub trait Host<W: World> {
 
     /// Like [`Host::call_at_once`], for a call of `which`. Only as many of the arguments
     /// count as the function takes. Must not panic if the function [is simple](Frequent::is_simple), nor stop the program
-    /// then.
+    /// then. `is_settled` says that [`Host::take_spent_ps`] has returned costs, which were charged, and that nothing has
+    /// been spent since.
     #[inline(always)]
     fn call_frequent(
         &mut self,
         _site: CallSite<'_, W>,
         _which: Frequent,
         _args: &[u64; 5],
+        _is_settled: bool,
     ) -> Result<u64, NoValue> {
         Err(NoValue::Rare)
     }

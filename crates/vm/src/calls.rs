@@ -93,10 +93,11 @@ unsafe fn call_as_kept<H: Host<VmWorld>>(context: *mut Context) -> u64 {
 }
 
 /// What native code calls instead of [`host_call`] to call such a function.
-pub(crate) fn frequent<H: Host<VmWorld>>(which: Frequent) -> HostCall {
+/// `SERVES` is [`Context::serves`].
+pub(crate) fn frequent<H: Host<VmWorld>, const SERVES: bool>(which: Frequent) -> HostCall {
     macro_rules! entry_of {
         ($($which:ident)*) => {
-            match which { $(Frequent::$which => host_call_of::<H, { Frequent::$which as usize }>,)* }
+            match which { $(Frequent::$which => host_call_of::<H, { Frequent::$which as usize }, SERVES>,)* }
         };
     }
     entry_of!(
@@ -109,7 +110,7 @@ pub(crate) fn frequent<H: Host<VmWorld>>(which: Frequent) -> HostCall {
 ///
 /// # Safety
 /// As for [`host_call`].
-unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize>(
+unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize, const SERVES: bool>(
     context: *mut Context,
     r1: u64,
     r2: u64,
@@ -123,8 +124,12 @@ unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize>(
         let (which, args) = (const { Frequent::ALL[WHICH] }, [r1, r2, r3, r4, r5]);
         if which.is_simple() {
             // The host doesn't panic.
-            let (host, site, _) = called::<H>(context);
-            return match host.call_frequent(site, which, &args) {
+            let (host, site, _) = at_call::<H>(context);
+            let answer = match SERVES && (*context).carry_ps != 0 {
+                false => host.call_frequent(site, which, &args, SERVES),
+                true => Err(NoValue::Rare),
+            };
+            return match answer {
                 Ok(value) => value,
                 Err(why) => {
                     keep_args(context, which, &args);
@@ -140,8 +145,9 @@ unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize>(
             context,
             #[inline(always)]
             || {
-                let (host, site, _) = called::<H>(context);
-                match host.call_frequent(site, which, &args) {
+                // What it may carry if it serves no calls is not for the host.
+                let (host, site, _) = if SERVES { called::<H>(context) } else { at_call::<H>(context) };
+                match host.call_frequent(site, which, &args, false) {
                     Ok(value) => Some(value),
                     Err(why) => not_at_once::<H>(context, why),
                 }
@@ -414,11 +420,24 @@ unsafe fn call<H: Host<VmWorld>>(context: *mut Context) -> Option<u64> {
 /// As for [`host_call`], and nobody else uses the host and the world as long as these references live.
 #[inline(always)]
 unsafe fn called<'a, H: Host<VmWorld>>(context: *mut Context) -> (&'a mut H, CallSite<'a, VmWorld>, FuncId) {
+    // SAFETY: as above.
+    unsafe {
+        let (host, site, func) = at_call::<H>(context);
+        give_carry(context, host);
+        (host, site, func)
+    }
+}
+
+/// Like [`called`], if nothing is carried that the host charges.
+///
+/// # Safety
+/// As for [`called`].
+#[inline(always)]
+unsafe fn at_call<'a, H: Host<VmWorld>>(context: *mut Context) -> (&'a mut H, CallSite<'a, VmWorld>, FuncId) {
     // SAFETY: `host` and `world` were set from exclusive references. The code that entered the fiber holds them and
     // does not use them before the fiber is left; the site is one that calls the host.
     unsafe {
         let (host, world) = (&mut *(*context).host.cast::<H>(), &mut *(*context).world);
-        give_carry(context, host);
         let (site, func) = call_site(context, world, false);
         (host, site, func)
     }

@@ -99,7 +99,13 @@ unsafe fn set_calls<H: Host<VmWorld>>(context: *mut Context) {
     // SAFETY: as above.
     unsafe {
         (*context).host_call = Some(calls::host_call::<H>);
-        (*context).frequent_calls = Frequent::ALL.map(|which| Some(calls::frequent::<H>(which)));
+        let serves = (*context).serves;
+        (*context).frequent_calls = Frequent::ALL.map(|which| {
+            Some(match serves {
+                true => calls::frequent::<H, true>(which),
+                false => calls::frequent::<H, false>(which),
+            })
+        });
         (*context).host_turn = Some(calls::host_turn::<H>);
         (*context).host_clock = Some(calls::host_clock::<H>);
         (*context).host_meter = Some(calls::host_meter::<H>);

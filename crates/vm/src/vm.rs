@@ -239,6 +239,8 @@ impl Vm {
             context.code = Arc::as_ptr(&self.code);
             context.native = tables.native;
             context.serves = serves;
+            // The host's entries depend on that.
+            context.host_call = None;
             context.callees = self.callees.as_ptr();
             context.set_addresses(&self.addresses);
             if !self.branches.is_empty() {

@@ -30,17 +30,20 @@ impl Kernel {
         site: CallSite<'_, W>,
         which: Frequent,
         a: &[u64; 5],
+        is_settled: bool,
     ) -> Answer {
         match which {
-            Frequent::MapLookup => self.look_up_at_once(site, [Ea(a[0]), Ea(a[1])]),
-            Frequent::SpinLock => self.spin_lock_at_once(site, Ea(a[0])),
-            Frequent::SpinUnlock => self.spin_unlock_at_once(site, Ea(a[0])),
-            Frequent::DsqInsertVtime => self.insert_vtime_at_once(site, [Ea(a[0]), Ea(a[1])]),
+            Frequent::MapLookup => self.look_up_at_once(site, [Ea(a[0]), Ea(a[1])], is_settled),
+            Frequent::SpinLock => self.spin_lock_at_once(site, Ea(a[0]), is_settled),
+            Frequent::SpinUnlock => self.spin_unlock_at_once(site, Ea(a[0]), is_settled),
+            Frequent::DsqInsertVtime => self.insert_vtime_at_once(site, [Ea(a[0]), Ea(a[1])], is_settled),
             Frequent::TaskSetSlice => {
-                self.write_task_at_once(site, F::TaskSetSlice, (Ea(a[0]), field::SCX_SLICE), a[1])
+                let place = (Ea(a[0]), field::SCX_SLICE);
+                self.write_task_at_once(site, F::TaskSetSlice, place, a[1], is_settled)
             }
             Frequent::TaskSetVtime => {
-                self.write_task_at_once(site, F::TaskSetVtime, (Ea(a[0]), field::SCX_DSQ_VTIME), a[1])
+                let place = (Ea(a[0]), field::SCX_DSQ_VTIME);
+                self.write_task_at_once(site, F::TaskSetVtime, place, a[1], is_settled)
             }
             _ => self.serve_in_turn(site, which, a),
         }
@@ -91,11 +94,16 @@ impl Kernel {
     }
 
     #[inline(always)]
-    fn look_up_at_once<W: World>(&mut self, site: CallSite<'_, W>, [map, key]: [Ea; 2]) -> Answer {
+    fn look_up_at_once<W: World>(
+        &mut self,
+        site: CallSite<'_, W>,
+        [map, key]: [Ea; 2],
+        is_settled: bool,
+    ) -> Answer {
         let at = self.callback_comes_to(site.usage);
         let callback = &self.cpus.this_cpu.callback;
         let is_locked = holds_spin(callback);
-        let price_ps = self.price_at_once(F::MapLookup)?;
+        let price_ps = self.price_at_once(F::MapLookup, is_settled)?;
         if !is_locked {
             self.comes_first_at_once(at)?;
         }
@@ -103,14 +111,14 @@ impl Kernel {
         if !is_locked {
             self.now = self.now.max(at);
         }
-        self.pays_at_once(site.number, price_ps);
+        self.pays_at_once(site.number, price_ps, is_settled);
         Ok(value.0)
     }
 
     #[inline(always)]
-    fn spin_lock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea) -> Answer {
+    fn spin_lock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea, is_settled: bool) -> Answer {
         let asked = self.callback_comes_to(site.usage);
-        let price_ps = self.price_at_once(F::SpinLock)?;
+        let price_ps = self.price_at_once(F::SpinLock, is_settled)?;
         self.comes_first_at_once(asked)?;
         if self.waits.is_some() {
             return RARE;
@@ -118,7 +126,7 @@ impl Kernel {
         let cpu = &mut *self.cpus.this_cpu;
         let Some(place) = self.spins.near_place(lock) else { return RARE };
         let Some(taken) = self.spins.get(place) else { return RARE };
-        let at = after_ps(asked, cpu.spent_ps + price_ps);
+        let at = after_ps(asked, price_ps);
         if !taken.is_free_for_anyone(at) {
             return RARE;
         }
@@ -127,14 +135,14 @@ impl Kernel {
         taken.takes(site.cpu, at + Span::from_ns(took_ns));
         cpu.takes_spin(lock, place);
         self.now = self.now.max(asked);
-        self.pays_at_once(site.number, price_ps + took_ns * 1000);
+        self.pays_at_once(site.number, price_ps + took_ns * 1000, is_settled);
         Ok(0)
     }
 
     #[inline(always)]
-    fn spin_unlock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea) -> Answer {
+    fn spin_unlock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea, is_settled: bool) -> Answer {
         let at = self.callback_comes_to(site.usage);
-        let price_ps = self.price_at_once(F::SpinUnlock)?;
+        let price_ps = self.price_at_once(F::SpinUnlock, is_settled)?;
         let cpu = &mut *self.cpus.this_cpu;
         let Some((held, place)) = cpu.callback.spin else { return RARE };
         // Nothing has run on another CPU since it took the lock, so it still has the line, unless it evicted that itself.
@@ -143,9 +151,9 @@ impl Kernel {
         }
         debug_assert_eq!(site.world.touch_lock_ps(lock, site.cpu), 0, "nobody takes its line away");
         let Some(taken) = self.spins.get(place) else { return RARE };
-        taken.releases(after_ps(at, cpu.spent_ps + price_ps));
+        taken.releases(after_ps(at, price_ps));
         cpu.releases_spin();
-        self.pays_at_once(site.number, price_ps);
+        self.pays_at_once(site.number, price_ps, is_settled);
         Ok(0)
     }
 
@@ -157,9 +165,10 @@ impl Kernel {
         f: F,
         (task, field): (Ea, u64),
         value: u64,
+        is_settled: bool,
     ) -> Answer {
         self.callback_comes_to(site.usage);
-        let price_ps = self.price_at_once(f)?;
+        let price_ps = self.price_at_once(f, is_settled)?;
         let callback = &self.cpus.this_cpu.callback;
         let may_call = callback.is_usual() && self.terms[f as usize].allows_callback(callback.caller.op);
         if !may_call || self.task_at(task).is_none() {
@@ -168,17 +177,22 @@ impl Kernel {
         if !site.world.put_words_at_once(task.offset(field), [value]) {
             return RARE;
         }
-        self.pays_at_once(site.number, price_ps);
+        self.pays_at_once(site.number, price_ps, is_settled);
         Ok(1)
     }
 
     /// A plain callback's first insert of its own task, which is only noted.
     #[inline(always)]
-    fn insert_vtime_at_once<W: World>(&mut self, site: CallSite<'_, W>, [task, args]: [Ea; 2]) -> Answer {
+    fn insert_vtime_at_once<W: World>(
+        &mut self,
+        site: CallSite<'_, W>,
+        [task, args]: [Ea; 2],
+        is_settled: bool,
+    ) -> Answer {
         const RARE_FLAGS: u64 = enq::CLEAR_OPSS | enq::DSQ_PRIQ | enq::IMMED;
         self.callback_comes_to(site.usage);
         let f = F::DsqInsertVtime;
-        let price_ps = self.price_at_once(f)?;
+        let price_ps = self.price_at_once(f, is_settled)?;
         let callback = &self.cpus.this_cpu.callback;
         let (op, subject) = (callback.caller.op, callback.subject);
         let is_own = matches!(op, Op::SelectCpu | Op::Enqueue) && !callback.has_dispatched;
@@ -197,7 +211,7 @@ impl Kernel {
             return RARE;
         }
         t.direct = Some(Direct { dsq: DsqId(id), enq_flags: enq_flags | enq::DSQ_PRIQ });
-        self.pays_at_once(site.number, price_ps);
+        self.pays_at_once(site.number, price_ps, is_settled);
         let cpu = &mut *self.cpus.this_cpu;
         cpu.callback.has_dispatched = true;
         cpu.direct_by = Some((subject, cpu.callback.caller));
@@ -205,11 +219,16 @@ impl Kernel {
         Ok(1)
     }
 
-    /// The price of a function, if its answer is not to wait for anything.
+    /// What a call of a function costs, with what its CPU has spent before, if its answer is not to wait for anything.
     #[inline(always)]
-    fn price_at_once(&self, f: F) -> Answer {
-        match self.cpus.this_cpu.pauses.owes_dequeue() {
-            false => Ok(self.terms[f as usize].cost_ps()),
+    fn price_at_once(&self, f: F, is_settled: bool) -> Answer {
+        let (cpu, price_ps) = (&self.cpus.this_cpu, self.terms[f as usize].cost_ps());
+        if is_settled {
+            debug_assert!(cpu.spent_ps == 0 && !cpu.pauses.owes_dequeue(), "each call has charged all costs");
+            return Ok(price_ps);
+        }
+        match cpu.pauses.owes_dequeue() {
+            false => Ok(cpu.spent_ps + price_ps),
             true => RARE,
         }
     }
@@ -226,13 +245,16 @@ impl Kernel {
         Err(self.not_first(at))
     }
 
-    /// Charges the callback for the call with this number, and for what it has spent before.
+    /// Charges the callback for the call with this number, which costs this much with all that its CPU has spent.
     #[inline(always)]
-    fn pays_at_once(&mut self, call: u32, price_ps: u64) {
+    fn pays_at_once(&mut self, call: u32, price_ps: u64, is_settled: bool) {
         debug_assert!(self.exit.is_none(), "the calls of a scheduler that has ended are watched");
         let cpu = &mut *self.cpus.this_cpu;
         cpu.callback.caller.call = call;
-        cpu.callback.charged_ps += std::mem::take(&mut cpu.spent_ps) + price_ps;
+        cpu.callback.charged_ps += price_ps;
+        if !is_settled {
+            cpu.spent_ps = 0;
+        }
     }
 }
 

@@ -166,8 +166,9 @@ impl<W: World> Host<W> for Kernel {
         site: CallSite<'_, W>,
         which: Frequent,
         args: &[u64; 5],
+        is_settled: bool,
     ) -> Result<u64, NoValue> {
-        self.serve_frequent(site, which, args)
+        self.serve_frequent(site, which, args, is_settled)
     }
 
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {
