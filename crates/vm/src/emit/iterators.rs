@@ -49,7 +49,7 @@ impl Emitter<'_> {
     }
 
     /// The place of R1's iterator if it is in the function's own frame.
-    fn iterator_in_frame(&self) -> Option<i64> {
+    pub(super) fn iterator_in_frame(&self) -> Option<i64> {
         match self.values[1] {
             Value::Frame(off) if self.values[1].is_in_frame(0, NUMBERS_BYTES) => Some(off),
             _ => None,

@@ -1,7 +1,7 @@
 //! Functions that emitted code handles itself ([`crate::known`]): inline, except clocks, which only the host can read.
 
 use super::function::Emitter;
-use super::registers::{A, A32, B, B32, DELTA, FRAME, at_sum, field, half, whole};
+use super::registers::{A, A32, B, B32, DELTA, FRAME, at, at_sum, field, half, whole};
 use super::values::{NUMBERS_BYTES, Value};
 use crate::code::op::FRAME_BYTES;
 use crate::context::Context;
@@ -15,7 +15,13 @@ const MOST_NUMBERS: i32 = 8 << 20;
 impl Emitter<'_> {
     pub(super) fn known(&mut self, known: Known, site: u32) {
         let done = self.asm.label();
+        let iterates = matches!(known, Known::NumNew | Known::NumDestroy);
+        // Its address may not have been loaded.
+        let iterator = if iterates { self.iterator_in_frame() } else { None };
         let elsewhere = self.later(move |e| {
+            if let Some(off) = iterator {
+                e.load_frame_address(1, off);
+            }
             e.call_host(site);
             e.asm.to(Code::Jmp_rel32_64, done);
         });
@@ -50,21 +56,21 @@ impl Emitter<'_> {
         if is_carried {
             self.asm.mem_imm(Code::Mov_rm64_imm32, carry, 0);
         }
-        self.answer(known);
+        let pair = iterator.map_or(at_sum(DELTA, whole(1), 0), |off| at(FRAME, off));
+        self.answer(known, pair);
         self.asm.bind(done);
     }
 
-    /// Emits a function's action and result.
-    fn answer(&mut self, known: Known) {
-        let pair = |off| -> MemoryOperand { at_sum(DELTA, whole(1), off) };
+    /// Emits a function's action and result; an iterator is at `pair`.
+    fn answer(&mut self, known: Known, pair: MemoryOperand) {
         match known {
             Known::SmpId => self.asm.reg_mem(Code::Mov_r32_rm32, half(0), field(offset_of!(Context, cpu))),
             Known::NumNew => {
-                self.begin_numbers();
+                self.begin_numbers(pair);
                 self.zero(0);
             }
             Known::NumDestroy => {
-                self.asm.mem_imm(Code::Mov_rm64_imm32, pair(0), 0);
+                self.asm.mem_imm(Code::Mov_rm64_imm32, pair, 0);
                 self.zero(0);
             }
             _ => self.zero(0),
@@ -104,21 +110,21 @@ impl Emitter<'_> {
         debug_assert_ne!(A32, B32);
     }
 
-    /// Sets up the iterator in R1 for the numbers from R2 to R3.
-    fn begin_numbers(&mut self) {
-        let pair = |off| -> MemoryOperand { at_sum(DELTA, whole(1), off) };
+    /// Sets up the iterator at `pair` for the numbers from R2 to R3.
+    fn begin_numbers(&mut self, pair: MemoryOperand) {
+        let last = MemoryOperand { displacement: pair.displacement + 4, ..pair };
         match self.values[2] {
             Value::Const(first) => {
-                self.asm.mem_imm(Code::Mov_rm32_imm32, pair(0), (first as i32).wrapping_sub(1));
+                self.asm.mem_imm(Code::Mov_rm32_imm32, pair, (first as i32).wrapping_sub(1));
             }
             _ => {
                 self.asm.reg_mem(Code::Lea_r32_m, A32, MemoryOperand::with_base_displ(whole(2), -1));
-                self.asm.mem_reg(Code::Mov_rm32_r32, pair(0), A32);
+                self.asm.mem_reg(Code::Mov_rm32_r32, pair, A32);
             }
         }
         match self.values[3] {
-            Value::Const(end) => self.asm.mem_imm(Code::Mov_rm32_imm32, pair(4), end as i32),
-            _ => self.asm.mem_reg(Code::Mov_rm32_r32, pair(4), half(3)),
+            Value::Const(end) => self.asm.mem_imm(Code::Mov_rm32_imm32, last, end as i32),
+            _ => self.asm.mem_reg(Code::Mov_rm32_r32, last, half(3)),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::live;
 use super::registers::{DELTA, FRAME, at, at_sum, half, part, whole};
 use super::values::{NUMBERS_BYTES, Value};
 use crate::code::op::{Alu, Callee, Op, Operand};
+use crate::known::Known;
 use iced_x86::{Code, MemoryOperand, Register};
 
 /// Such a pair, whose result is in one register.
@@ -86,9 +87,30 @@ impl Emitter<'_> {
 
     /// Returns whether an address in the frame is only for the next call, which knows it.
     fn feeds_iterator(&self, dst: u8, off: i32) -> bool {
-        let is_next = matches!(self.ops.get(self.at + 2), Some(Op::Call { callee: Callee::NumNext, .. }));
         let is_known = Value::Frame(off.into()).is_in_frame(0, NUMBERS_BYTES);
-        dst == 1 && is_next && is_known && self.target.data.counts() && !self.is_target(self.at + 2)
+        dst == 1 && is_known && self.target.data.counts() && self.calls_iterator(self.at + 2)
+    }
+
+    /// Returns whether an operation calls a function of number iterators, perhaps after some that set other arguments.
+    fn calls_iterator(&self, first: usize) -> bool {
+        const MOST_BETWEEN: usize = 3;
+        for number in first..=first + MOST_BETWEEN {
+            if self.is_target(number) {
+                return false;
+            }
+            match self.ops.get(number) {
+                Some(Op::Call { callee: Callee::NumNext, .. }) => return true,
+                Some(Op::Call { callee: Callee::Known(Known::NumNew | Known::NumDestroy), .. }) => {
+                    return true;
+                }
+                Some(Op::Alu {
+                    op: Alu::Mov, dst: 2.., src: Operand::Imm(_) | Operand::Reg(2..=9), ..
+                }) => {}
+                Some(Op::Const { dst: 2.., .. } | Op::Hole) => {}
+                _ => return false,
+            }
+        }
+        false
     }
 }
 
