@@ -6,7 +6,6 @@
 
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
-use crate::state::callback::Callback;
 use crate::state::cpu::after_ps;
 use crate::state::kernel::Kernel;
 use crate::state::layout::dsq_insert_vtime_args::{DSQ_ID, ENQ_FLAGS, SLICE, VTIME};
@@ -101,8 +100,8 @@ impl Kernel {
         is_settled: bool,
     ) -> Answer {
         let at = self.callback_comes_to(site.usage);
-        let callback = &self.cpus.this_cpu.callback;
-        let is_locked = holds_spin(callback);
+        // Under a lock no other CPU runs first.
+        let is_locked = self.cpus.this_cpu.callback.only_holds_spin();
         let price_ps = self.price_at_once(F::MapLookup, is_settled)?;
         if !is_locked {
             self.comes_first_at_once(at)?;
@@ -144,9 +143,12 @@ impl Kernel {
         let at = self.callback_comes_to(site.usage);
         let price_ps = self.price_at_once(F::SpinUnlock, is_settled)?;
         let cpu = &mut *self.cpus.this_cpu;
-        let Some((held, place)) = cpu.callback.spin else { return RARE };
+        if !cpu.callback.only_holds_spin() {
+            return RARE;
+        }
+        let (held, place) = cpu.callback.held_spin();
         // Nothing has run on another CPU since it took the lock, so it still has the line, unless it evicted that itself.
-        if held != lock || !cpu.callback.is_usual() || self.lines.transfers().is_crowded() {
+        if held != lock || self.lines.transfers().is_crowded() {
             return RARE;
         }
         debug_assert_eq!(site.world.touch_lock_ps(lock, site.cpu), 0, "nobody takes its line away");
@@ -277,12 +279,6 @@ const fn function(which: Frequent) -> F {
         Frequent::TaskRelease => F::TaskRelease,
         Frequent::KickCpu => F::KickCpu,
     }
-}
-
-/// Returns whether a usual callback holds a `bpf_spin_lock`: no other CPU runs first.
-#[inline(always)]
-fn holds_spin(callback: &Callback) -> bool {
-    callback.is_usual() && callback.spin.is_some()
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ impl<W: World> Host<W> for Kernel {
         if terms.is_boundary(op) {
             // Under a BPF spin lock no other CPU runs first, so the current moment stays behind: the others have not
             // reached this CPU's clock.
-            let is_free = callback.lets_others_past() || f.is_res_spin_lock() && callback.spin.is_none();
+            let is_free = callback.lets_others_past() || f.is_res_spin_lock() && !callback.holds_spin();
             if is_free && !site.again && !self.queue.comes_first(c, at) {
                 return self.suspends_otherwise();
             }

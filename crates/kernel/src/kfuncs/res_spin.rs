@@ -31,7 +31,7 @@ impl Kernel {
         lock: Ea,
         flags: Option<Ea>,
     ) -> Served {
-        if self.cpus.this_cpu.callback.spin.is_some() {
+        if self.cpus.this_cpu.callback.holds_spin() {
             return Served::forbidden("bpf_res_spin_lock() under a bpf_spin_lock is not simulated".into());
         }
         let attempt = match self.res_spins.tables.awaits(c) {

@@ -64,7 +64,7 @@ impl Kernel {
     }
 
     pub(super) fn spin_unlock<W: World>(&mut self, w: &mut W, c: CpuId, lock: Ea) -> Served {
-        let place = match self.cpus.this_cpu.callback.spin {
+        let place = match self.cpus.this_cpu.callback.spin() {
             Some((held, place)) if held == lock => place,
             _ => return refused("bpf_spin_unlock() of a lock that is not held"),
         };

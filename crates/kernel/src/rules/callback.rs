@@ -91,7 +91,8 @@ impl Kernel {
         }
         let insn_ps = self.insn_ps;
         let cpu = self.this_cpu();
-        let Callback { caller: Caller { op, place, .. }, subject, spin, res_spins, .. } = cpu.callback;
+        let Callback { caller: Caller { op, place, .. }, subject, res_spins, .. } = cpu.callback;
+        let spin = cpu.callback.spin();
         let end = cpu.callback_ends_at(usage, insn_ps);
         cpu.clock = cpu.clock.max(end);
         let took = cpu.callback_took();

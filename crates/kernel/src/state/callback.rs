@@ -24,8 +24,10 @@ impl Marks {
     const ENCUMBERED: Self = Self(4);
     /// It is suspended for another reason than that a CPU was due before the moment that it had reached.
     const WAITS_OTHERWISE: Self = Self(8);
-    /// It holds a `bpf_spin_lock`.
+    /// It holds a `bpf_spin_lock`, as [`Callback::spin`] says.
     const HOLDS_SPIN: Self = Self(16);
+    /// There is one that would be plain if it held no `bpf_spin_lock`.
+    const ONLY_HOLDS_SPIN: Self = Self(Self::IN_PROGRESS.0 | Self::HOLDS_SPIN.0);
 
     fn has(self, mark: Self) -> bool {
         self.0 & mark.0 != 0
@@ -52,8 +54,8 @@ pub(crate) struct Callback {
     pub(crate) has_dispatched: bool,
     /// The reply to give when a suspended call is made again.
     pub(crate) reply: Option<u64>,
-    /// The `bpf_spin_lock` it holds, and where the kernel keeps that.
-    pub(crate) spin: Option<(Ea, SpinPlace)>,
+    /// The `bpf_spin_lock` it holds, and where the kernel keeps that; anything if it holds none.
+    spin: (Ea, SpinPlace),
     /// How many `bpf_res_spin_lock` it holds.
     pub(crate) res_spins: u32,
     /// The moment that it had reached when it was last suspended because a CPU was due before.
@@ -70,15 +72,15 @@ impl Callback {
         charged_ps: 0,
         has_dispatched: false,
         reply: None,
-        spin: None,
+        spin: (Ea(0), SpinPlace::NONE),
         res_spins: 0,
         asked_at: Instant::ZERO,
     };
 
     /// Returns whether there is none, and none has left anything.
     fn is_at_rest(&self) -> bool {
-        let Self { caller, reply, spin, res_spins, .. } = *self;
-        let holds_nothing = reply.is_none() && spin.is_none() && res_spins == 0;
+        let Self { caller, reply, res_spins, .. } = *self;
+        let holds_nothing = reply.is_none() && !self.holds_spin() && res_spins == 0;
         !self.is_in_progress() && holds_nothing && caller.place == Place::Op
     }
 
@@ -100,6 +102,31 @@ impl Callback {
         self.marks == Marks::IN_PROGRESS
     }
 
+    /// Returns whether there is one that is plain, apart from the `bpf_spin_lock` that it holds.
+    #[inline]
+    pub(crate) fn only_holds_spin(&self) -> bool {
+        self.marks == Marks::ONLY_HOLDS_SPIN
+    }
+
+    /// Returns whether it holds a `bpf_spin_lock`.
+    #[inline]
+    pub(crate) fn holds_spin(&self) -> bool {
+        self.marks.has(Marks::HOLDS_SPIN)
+    }
+
+    /// The `bpf_spin_lock` that it holds.
+    #[inline]
+    pub(crate) fn spin(&self) -> Option<(Ea, SpinPlace)> {
+        self.holds_spin().then_some(self.spin)
+    }
+
+    /// Like `spin` for one that certainly holds a lock.
+    #[inline]
+    pub(crate) fn held_spin(&self) -> (Ea, SpinPlace) {
+        debug_assert!(self.holds_spin());
+        self.spin
+    }
+
     /// It is suspended, or goes on, for another reason than that a CPU was due before the moment that it had reached.
     #[inline]
     pub(crate) fn set_waits_otherwise(&mut self, waits: bool) {
@@ -115,7 +142,7 @@ impl Callback {
     /// Under a BPF lock no other CPU runs first.
     #[inline]
     pub(crate) fn lets_others_past(&self) -> bool {
-        self.spin.is_none() && self.res_spins == 0
+        !self.holds_spin() && self.res_spins == 0
     }
 
     /// The task that it may dispatch directly. The first insert takes it.
@@ -253,14 +280,13 @@ impl Cpu {
     /// The callback takes a `bpf_spin_lock`.
     #[inline]
     pub(crate) fn takes_spin(&mut self, lock: Ea, place: SpinPlace) {
-        self.callback.spin = Some((lock, place));
+        self.callback.spin = (lock, place);
         self.callback.marks.set(Marks::HOLDS_SPIN, true);
     }
 
     /// The callback releases its `bpf_spin_lock`.
     #[inline]
     pub(crate) fn releases_spin(&mut self) {
-        self.callback.spin = None;
         self.callback.marks.set(Marks::HOLDS_SPIN, false);
         debug_assert!(self.has_right_marks());
     }
@@ -295,7 +321,6 @@ impl Cpu {
         let mut marks = self.callback.marks;
         marks.set(Marks::UNUSUAL, self.callback.caller.place != Place::Op || self.pauses.is_watched());
         marks.set(Marks::ENCUMBERED, self.callback.res_spins > 0 || !self.outer.is_empty());
-        marks.set(Marks::HOLDS_SPIN, self.callback.spin.is_some());
         marks
     }
 

@@ -23,9 +23,14 @@ pub(crate) struct SpinLocks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpinPlace(u32);
 
+impl SpinPlace {
+    /// Where no lock is.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
+
 impl Default for SpinLocks {
     fn default() -> Self {
-        Self { locks: Vec::new(), places: BTreeMap::new(), near: [(NO_LOCK, SpinPlace(u32::MAX)); NEAR] }
+        Self { locks: Vec::new(), places: BTreeMap::new(), near: [(NO_LOCK, SpinPlace::NONE); NEAR] }
     }
 }
 

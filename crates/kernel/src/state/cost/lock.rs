@@ -277,7 +277,7 @@ impl VirtualLock {
     /// The last reservation ends at `at`.
     #[inline(always)]
     pub(crate) fn is_over(&mut self, at: Instant) {
-        self.uses.held.accumulate(at.since(self.since));
+        self.uses.held.accumulate(at.after(self.since));
         self.free_at = self.free_at.max(at);
     }
 
