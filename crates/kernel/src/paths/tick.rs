@@ -16,14 +16,14 @@ impl<E: Engine> Sim<E> {
             self.k.this_cpu().tick_at = Instant::NEVER;
             return;
         }
-        if !self.k.lock_rq(c, c) {
+        if !self.k.lock_own_rq(c) {
             return self.k.this_cpu().stack.push(Frame::Tick);
         }
         self.k.expire_deferrable();
         let tick_ns = self.k.machine.costs.tick_ns;
         self.k.charge_ns(c, tick_ns);
         self.k.arm_tick(c);
-        self.k.this_cpu().stack.push(Frame::TickLocked);
+        self.go(Frame::TickLocked, |sim| sim.tick_locked(c));
     }
 
     /// [`Frame::TickLocked`].
@@ -46,23 +46,27 @@ impl<E: Engine> Sim<E> {
                 return self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
             }
         }
-        self.k.this_cpu().stack.push(Frame::Ticked);
         if self.k.this_cpu().bypassing {
             self.k.set_slice(self.vm.world(), curr, 0);
-        } else {
-            let ea = self.k.tasks[curr].ea;
-            self.start(c, Op::Tick, curr, &[ea.0]);
+            return self.k.this_cpu().stack.push(Frame::Ticked);
         }
+        let ea = self.k.tasks[curr].ea;
+        self.call(c, Op::Tick, (curr, &[ea.0]), Frame::Ticked, |sim| sim.ticked_here(c));
     }
 
     /// [`Frame::Ticked`]: ends a slice that is used up.
     pub(crate) fn ticked(&mut self, c: CpuId) {
+        self.ticked_here(c);
+    }
+
+    #[inline(always)]
+    fn ticked_here(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
         let served = self.k.is_wanted_above(c) && !self.k.this_cpu().server.is_serving();
         if served || self.k.slice(self.vm.world(), curr) == 0 {
-            self.k.resched(c, c);
+            self.k.resched_here();
         }
-        self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
+        self.go_straight(Frame::Unlock { rq: c }, |sim| sim.k.unlock_own_rq(c));
     }
 
     /// [`Frame::Yield`].

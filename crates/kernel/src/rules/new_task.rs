@@ -162,10 +162,25 @@ impl Kernel {
     #[inline]
     pub(crate) fn arm_tick(&mut self, c: CpuId) {
         let period = self.tick.as_ns();
-        let phase = self.tick_phase_ns(c);
-        let now = self.cpus.this_cpu.clock.as_ns();
-        let passed = (now + period - phase) / period;
+        let cpu = &*self.cpus.this_cpu;
+        let (now, due) = (cpu.clock.as_ns(), cpu.tick_due.as_ns());
+        // Ticks are a period apart, so the last one mostly tells the next, without a division.
+        let next = match now.checked_sub(due) {
+            Some(since) if since < period => due + period,
+            None if due - now <= period => due,
+            _ => self.first_tick_ns(c, now),
+        };
+        let due = Instant::from_ns(next);
         let latency = self.interrupt_latency(c);
-        self.this_cpu().tick_at = Instant::from_ns(passed * period + phase) + latency;
+        let cpu = self.this_cpu();
+        (cpu.tick_due, cpu.tick_at) = (due, due + latency);
+    }
+
+    /// When the first tick of `c` after `now` is due.
+    #[inline(never)]
+    fn first_tick_ns(&self, c: CpuId, now: u64) -> u64 {
+        let period = self.tick.as_ns();
+        let phase = self.tick_phase_ns(c);
+        (now + period - phase) / period * period + phase
     }
 }

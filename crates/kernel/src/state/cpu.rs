@@ -254,6 +254,8 @@ pub(crate) struct Cpu {
     pub(crate) speed_per_mille: u64,
     /// Its frequency.
     pub(crate) perf: Perf,
+    /// When its next tick is due, or the last one before it became idle: `tick_at` without a delay.
+    pub(crate) tick_due: Instant,
 }
 
 impl Cpu {
@@ -309,6 +311,7 @@ impl Cpu {
             siblings: siblings.iter().collect(),
             speed_per_mille: 1000,
             perf: Perf::default(),
+            tick_due: Instant::NEVER,
         }
     }
 
