@@ -383,11 +383,7 @@ impl<E: Engine> Sim<E> {
     fn run_frames(&mut self) -> Option<End> {
         loop {
             match self.takes_step() {
-                Turn::Own => {
-                    if self.advance() {
-                        return None;
-                    }
-                }
+                Turn::Own => {}
                 Turn::Others(at) => {
                     if self.k.out.awaits_loop() {
                         return Some(End::Paused);
@@ -395,8 +391,14 @@ impl<E: Engine> Sim<E> {
                     if !self.changes_places(at) {
                         return Some(End::Held(at));
                     }
+                    if !self.takes_held_step() {
+                        continue;
+                    }
                 }
                 Turn::Pause => return Some(End::Paused),
+            }
+            if self.advance() {
+                return None;
             }
         }
     }
@@ -412,11 +414,32 @@ impl<E: Engine> Sim<E> {
         next.is_some()
     }
 
+    /// Returns whether a CPU that was in the middle of a path, and is now the first of all, takes its next step without
+    /// being asked for reasons to pause: it has none. Its clock has shown all costs since it was interrupted.
+    #[inline(always)]
+    fn takes_held_step(&mut self) -> bool {
+        let cpu = &*self.k.cpus.this_cpu;
+        if !cpu.pauses.is_empty() {
+            std::hint::cold_path();
+            return false;
+        }
+        debug_assert!(
+            cpu.spent_ps < 1000 && cpu.clock >= self.k.now,
+            "nothing has happened to it since then"
+        );
+        debug_assert!(
+            self.k.queue.comes_first(self.k.cpus.this_id(), cpu.clock),
+            "its key was the first of all"
+        );
+        self.k.now = cpu.clock;
+        true
+    }
+
     /// Returns whether the CPU may take its next step, after the costs of the last one. An `ops.dequeue` that it owes
     /// comes before that.
     #[inline(always)]
     fn takes_step(&mut self) -> Turn {
-        let is_free = self.k.this_cpu().pauses.is_empty();
+        let is_free = self.k.cpus.this_cpu.pauses.is_empty();
         if !is_free && !self.takes_step_rarely() {
             return Turn::Pause;
         }
