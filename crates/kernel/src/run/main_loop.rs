@@ -439,18 +439,17 @@ impl<E: Engine> Sim<E> {
     /// comes before that.
     #[inline(always)]
     fn takes_step(&mut self) -> Turn {
-        let is_free = self.k.cpus.this_cpu.pauses.is_empty();
-        if !is_free && !self.takes_step_rarely() {
-            return Turn::Pause;
+        if !self.k.cpus.this_cpu.pauses.is_empty() {
+            std::hint::cold_path();
+            return if self.takes_step_rarely() { Turn::Own } else { Turn::Pause };
         }
         match self.k.catches_up() {
             None => Turn::Own,
-            Some(at) if is_free => Turn::Others(at),
-            Some(_) => Turn::Pause,
+            Some(at) => Turn::Others(at),
         }
     }
 
-    /// Returns whether the CPU, which has reasons to pause, may take its next step if it comes first.
+    /// Returns whether the CPU, which has reasons to pause, may take its next step.
     #[inline(never)]
     fn takes_step_rarely(&mut self) -> bool {
         while !self.k.this_cpu().pauses.is_empty() {
@@ -465,7 +464,7 @@ impl<E: Engine> Sim<E> {
             }
             self.run_pending_dequeues();
         }
-        true
+        self.k.catches_up().is_none()
     }
 
     /// Takes the CPU's next step, or fulfils a duty. Returns whether it leaves the kernel: it has none of either, or its
