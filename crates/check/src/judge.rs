@@ -16,10 +16,14 @@ use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What};
 pub const KEPT: usize = 20;
 
 /// All checks, listening.
+///
+/// In this order, so that the address of `waste` is that of the judge: each kind of event needs it for what is rarely
+/// to be done.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Judge {
-    figures: Figures,
     waste: Waste,
+    figures: Figures,
     conduct: Conduct,
     decisions: DecisionLog,
     limits: Limits,

@@ -18,7 +18,7 @@ mod queue;
 use bits::Bits;
 use keel_abi::fetch::fetch_at;
 use keel_abi::{CpuId, CpuSet};
-use queue::{Linked, Queue};
+use queue::Linked;
 use std::collections::BTreeMap;
 
 /// How many different sets of allowed CPUs are distinguished.
@@ -37,11 +37,9 @@ struct ClassRow {
     group: u32,
     /// The CPUs of `set` that are not closed to the group.
     allowed: Bits,
-    /// Waiting tasks without a CPU, in order of arrival.
-    unpaired: Queue,
 }
 
-/// A task.
+/// A task; or the place of a class in the queue of its waiting tasks without a CPU, which is in order of arrival.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     class: Class,
@@ -55,7 +53,7 @@ const UNPAIRED: u32 = u32::MAX - 1;
 
 impl Default for Waiting {
     fn default() -> Self {
-        Self { class: Class::default(), cpu: AWAY, links: [queue::NONE; 2] }
+        Self { class: Class::default(), cpu: AWAY, links: queue::empty(0) }
     }
 }
 
@@ -64,6 +62,12 @@ impl Linked for Waiting {
     fn links(&mut self) -> &mut [u32; 2] {
         &mut self.links
     }
+}
+
+/// The row of the task in this slot, behind those of classes.
+#[inline(always)]
+const fn row_of(slot: u32) -> u32 {
+    slot + MAX_CLASSES as u32
 }
 
 /// A CPU's partner changed: the slot of the waiting task that it could run now, if any.
@@ -82,7 +86,8 @@ pub(crate) struct Matching {
     classes: Vec<ClassRow>,
     /// Classes with unpaired tasks.
     hungry: Bits,
-    tasks: Vec<Waiting>,
+    /// A row for each possible class, and one for each task's slot.
+    rows: Vec<Waiting>,
     changes: Vec<Change>,
     /// CPUs that are closed to groups, with the number of throttled tasks that close them.
     closed: BTreeMap<(u32, CpuId), u32>,
@@ -96,6 +101,8 @@ impl Matching {
         new.free = Bits::new(cpus as usize);
         new.hungry = Bits::new(MAX_CLASSES);
         new.partner = vec![None; cpus as usize];
+        let queue = |class| Waiting { links: queue::empty(class), ..Waiting::default() };
+        new.rows = (0..MAX_CLASSES as u32).map(queue).collect();
         new.add_class(CpuSet::first(cpus), 0);
         new
     }
@@ -103,7 +110,7 @@ impl Matching {
     /// Requests what is kept of the task in `slot`.
     #[inline(always)]
     pub(crate) fn fetch(&self, slot: u32) {
-        fetch_at(&self.tasks, slot as usize);
+        fetch_at(&self.rows, row_of(slot) as usize);
     }
 
     /// Returns whether a task was left out because there are too many classes.
@@ -145,7 +152,7 @@ impl Matching {
         if self.pairs == 0 {
             return None;
         }
-        let cpu = self.tasks.get(slot as usize)?.cpu;
+        let cpu = self.rows.get(row_of(slot) as usize)?.cpu;
         (cpu < UNPAIRED).then_some(CpuId(cpu))
     }
 
@@ -164,9 +171,19 @@ impl Matching {
     /// The CPUs that have a partner, ascending, each with its partner's class. Only rare searches ask for that.
     fn pairs(&self) -> impl Iterator<Item = (CpuId, usize)> {
         let partners = if self.pairs == 0 { &[][..] } else { &self.partner[..] };
-        let class = |task: u32| self.tasks[task as usize].class.0 as usize;
+        let class = |task: u32| self.task(task).class.0 as usize;
         let pair = move |(cpu, task): (usize, &Option<u32>)| Some((CpuId(cpu as u32), class((*task)?)));
         partners.iter().enumerate().filter_map(pair)
+    }
+
+    #[inline(always)]
+    fn task(&self, slot: u32) -> &Waiting {
+        &self.rows[row_of(slot) as usize]
+    }
+
+    #[inline(always)]
+    fn task_mut(&mut self, slot: u32) -> &mut Waiting {
+        &mut self.rows[row_of(slot) as usize]
     }
 
     /// The class of tasks of `group`, 0 for none, that may run on `cpus`; an empty set stands for all.
@@ -202,7 +219,7 @@ impl Matching {
         if *tasks > 1 || cpu.0 >= self.cpus {
             return;
         }
-        let partner = self.partner[cpu.index()].map(|task| self.tasks[task as usize].class.0 as usize);
+        let partner = self.partner[cpu.index()].map(|task| self.task(task).class.0 as usize);
         let ends = partner.is_some_and(|class| self.classes[class].group == group);
         for class in self.classes.iter_mut().filter(|class| class.group == group) {
             class.allowed.remove(cpu.index());
@@ -239,7 +256,7 @@ impl Matching {
         let mut allowed = Bits::new(self.cpus as usize);
         let open = set.iter().filter(|&cpu| !self.closed.contains_key(&(group, cpu)));
         open.for_each(|cpu| allowed.insert(cpu.index()));
-        self.classes.push(ClassRow { set, group, allowed, unpaired: Queue::default() });
+        self.classes.push(ClassRow { set, group, allowed });
         Class(self.classes.len() as u32 - 1)
     }
 
@@ -264,10 +281,10 @@ impl Matching {
         self.free.remove(cpu.index());
         let Some(task) = self.partner[cpu.index()].take() else { return };
         self.pairs -= 1;
-        let class = self.tasks[task as usize].class;
-        self.tasks[task as usize].cpu = UNPAIRED;
+        let class = self.task(task).class;
+        self.task_mut(task).cpu = UNPAIRED;
         self.changes.push((cpu, None));
-        self.classes[class.0 as usize].unpaired.push_front(&mut self.tasks, task);
+        queue::push_front(&mut self.rows, class.0, row_of(task));
         self.hungry.insert(class.0 as usize);
         self.place(class, None);
     }
@@ -285,36 +302,35 @@ impl Matching {
     #[inline(always)]
     #[must_use]
     pub(crate) fn begin(&mut self, slot: u32, class: Class, prefer: CpuId) -> Option<CpuId> {
-        let Some(task) = self.tasks.get_mut(slot as usize) else {
+        let row = row_of(slot);
+        let Some(task) = self.rows.get_mut(row as usize) else {
             return self.begin_first(slot, class, prefer);
         };
-        if task.cpu != AWAY {
+        if task.cpu != AWAY || class.0 as usize >= self.classes.len() {
             return None;
         }
-        let row = self.classes.get_mut(class.0 as usize)?;
         (task.class, task.cpu) = (class, UNPAIRED);
         if self.free.any() {
             return self.begin_with_free(slot, class, prefer);
         }
-        if row.unpaired.is_empty() {
+        if queue::push_back(&mut self.rows, class.0, row) {
             self.hungry.insert(class.0 as usize);
         }
-        row.unpaired.push_back(&mut self.tasks, slot);
         None
     }
 
     #[cold]
     fn begin_first(&mut self, slot: u32, class: Class, prefer: CpuId) -> Option<CpuId> {
-        self.tasks.resize(slot as usize + 1, Waiting::default());
+        self.rows.resize(row_of(slot) as usize + 1, Waiting::default());
         self.begin(slot, class, prefer)
     }
 
     /// Like `begin_first`, while some CPU is free.
     #[inline(never)]
     fn begin_with_free(&mut self, slot: u32, class: Class, prefer: CpuId) -> Option<CpuId> {
-        let row = &mut self.classes[class.0 as usize];
-        // The first one of its class to look for a CPU: usually it has a choice.
-        if row.unpaired.is_empty() {
+        // The only task that looks for a CPU: usually it has a choice.
+        if !self.hungry.any() {
+            let row = &self.classes[class.0 as usize];
             let prefer = Some(prefer.index()).filter(|&cpu| self.free.has(cpu) && row.allowed.has(cpu));
             if let Some(cpu) = prefer.or_else(|| self.free.first_common(&row.allowed)) {
                 let cpu = CpuId(cpu as u32);
@@ -322,7 +338,7 @@ impl Matching {
                 return Some(cpu);
             }
         }
-        row.unpaired.push_back(&mut self.tasks, slot);
+        queue::push_back(&mut self.rows, class.0, row_of(slot));
         self.hungry.insert(class.0 as usize);
         self.place(class, Some(prefer));
         None
@@ -341,7 +357,7 @@ impl Matching {
             Some(partner) if *partner == Some(slot) => *partner = None,
             _ => return false,
         }
-        self.tasks[slot as usize].cpu = AWAY;
+        self.task_mut(slot).cpu = AWAY;
         self.pairs -= 1;
         true
     }
@@ -349,7 +365,7 @@ impl Matching {
     /// The task in `slot` no longer waits.
     #[inline(always)]
     pub(crate) fn unwait(&mut self, slot: u32) {
-        match self.tasks.get_mut(slot as usize) {
+        match self.rows.get_mut(row_of(slot) as usize) {
             Some(task) if task.cpu != AWAY => {
                 let cpu = std::mem::replace(&mut task.cpu, AWAY);
                 self.leaves(slot, cpu);
@@ -362,7 +378,7 @@ impl Matching {
     #[inline]
     fn leaves(&mut self, slot: u32, cpu: u32) {
         if cpu == UNPAIRED {
-            let Waiting { class, links, .. } = self.tasks[slot as usize];
+            let Waiting { class, links, .. } = *self.task(slot);
             return self.unlinks(class, links);
         }
         let cpu = CpuId(cpu);
@@ -378,7 +394,7 @@ impl Matching {
     #[inline(always)]
     #[must_use]
     pub(crate) fn leaves_queue(&mut self, slot: u32) -> bool {
-        match self.tasks.get_mut(slot as usize) {
+        match self.rows.get_mut(row_of(slot) as usize) {
             Some(task) if task.cpu == UNPAIRED => {
                 task.cpu = AWAY;
                 let Waiting { class, links, .. } = *task;
@@ -392,21 +408,17 @@ impl Matching {
     /// A task of `class` with these links is no longer among the unpaired ones.
     #[inline(always)]
     fn unlinks(&mut self, class: Class, links: [u32; 2]) {
-        let class = class.0 as usize;
-        let row = &mut self.classes[class];
-        row.unpaired.remove(&mut self.tasks, links);
-        if row.unpaired.is_empty() {
-            self.hungry.remove(class);
+        if queue::remove(&mut self.rows, links) {
+            self.hungry.remove(class.0 as usize);
         }
     }
 
     /// Pairs the first unpaired task of `class` with `cpu`, which is free.
     fn pair(&mut self, class: Class, cpu: CpuId) {
-        let row = &mut self.classes[class.0 as usize];
-        let Some(task) = row.unpaired.pop_front(&mut self.tasks) else { return };
-        if row.unpaired.is_empty() {
-            self.hungry.remove(class.0 as usize);
-        }
+        let Some(row) = queue::first(&mut self.rows, class.0) else { return };
+        let links = self.rows[row as usize].links;
+        self.unlinks(class, links);
+        let task = row - row_of(0);
         self.join(task, cpu);
         self.changes.push((cpu, Some(task)));
     }
@@ -417,7 +429,7 @@ impl Matching {
         self.free.remove(cpu.index());
         self.pairs += 1;
         self.partner[cpu.index()] = Some(task);
-        self.tasks[task as usize].cpu = cpu.0;
+        self.task_mut(task).cpu = cpu.0;
     }
 
     /// Moves the task paired with `from` to `to`, which is free; then `from` is free.
@@ -426,7 +438,7 @@ impl Matching {
         self.free.insert(from.index());
         self.free.remove(to.index());
         self.partner[to.index()] = Some(task);
-        self.tasks[task as usize].cpu = to.0;
+        self.task_mut(task).cpu = to.0;
         self.changes.push((to, Some(task)));
     }
 
@@ -530,7 +542,7 @@ impl Matching {
         let mut moves = Vec::new();
         let mut freed = to[hungry];
         while let Some(at) = freed.filter(|&at| at != cpu) {
-            let owner = self.partner[at.index()].map(|task| self.tasks[task as usize].class.0 as usize);
+            let owner = self.partner[at.index()].map(|task| self.task(task).class.0 as usize);
             freed = owner.and_then(|class| to[class]);
             moves.extend(freed.map(|to| (at, to)));
         }

@@ -1,72 +1,53 @@
-//! Queues of slots, linked through their rows, so that any slot can leave its queue in constant time.
-
-pub(super) const NONE: u32 = u32::MAX;
+//! Queues of rows, linked through the rows, so that any row can leave its queue in constant time.
+//!
+//! A queue is a ring with a row of its own between its last row and its first one. So each row has neighbours, and
+//! nothing asks whether it has.
 
 /// What has neighbours in its queue.
 pub(super) trait Linked {
-    /// The slots before and after it, or [`NONE`].
+    /// The rows before and after it.
     fn links(&mut self) -> &mut [u32; 2];
 }
 
-/// A queue; a slot is in at most one queue.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Queue {
-    head: u32,
-    tail: u32,
+/// The row of an empty queue has these links.
+#[inline]
+pub(super) const fn empty(queue: u32) -> [u32; 2] {
+    [queue; 2]
 }
 
-impl Default for Queue {
-    fn default() -> Self {
-        Self { head: NONE, tail: NONE }
-    }
+#[inline]
+fn links(rows: &mut [impl Linked], row: u32) -> &mut [u32; 2] {
+    rows[row as usize].links()
 }
 
-impl Queue {
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.head == NONE
-    }
+/// Puts `row` into a queue, as its last one. Returns whether it is the only one.
+#[inline(always)]
+pub(super) fn push_back(rows: &mut [impl Linked], queue: u32, row: u32) -> bool {
+    let before = std::mem::replace(&mut links(rows, queue)[0], row);
+    *links(rows, row) = [before, queue];
+    links(rows, before)[1] = row;
+    before == queue
+}
 
-    #[inline(always)]
-    pub(super) fn push_back(&mut self, rows: &mut [impl Linked], slot: u32) {
-        *rows[slot as usize].links() = [self.tail, NONE];
-        match self.tail {
-            NONE => self.head = slot,
-            tail => rows[tail as usize].links()[1] = slot,
-        }
-        self.tail = slot;
-    }
+/// Puts `row` into a queue, as its first one.
+#[inline]
+pub(super) fn push_front(rows: &mut [impl Linked], queue: u32, row: u32) {
+    let after = std::mem::replace(&mut links(rows, queue)[1], row);
+    *links(rows, row) = [queue, after];
+    links(rows, after)[0] = row;
+}
 
-    #[inline]
-    pub(super) fn push_front(&mut self, rows: &mut [impl Linked], slot: u32) {
-        *rows[slot as usize].links() = [NONE, self.head];
-        match self.head {
-            NONE => self.tail = slot,
-            head => rows[head as usize].links()[0] = slot,
-        }
-        self.head = slot;
-    }
+/// The first row of a queue.
+#[inline]
+pub(super) fn first(rows: &mut [impl Linked], queue: u32) -> Option<u32> {
+    let first = links(rows, queue)[1];
+    (first != queue).then_some(first)
+}
 
-    #[inline]
-    pub(super) fn pop_front(&mut self, rows: &mut [impl Linked]) -> Option<u32> {
-        let slot = self.head;
-        (slot != NONE).then(|| {
-            let links = *rows[slot as usize].links();
-            self.remove(rows, links);
-            slot
-        })
-    }
-
-    /// A slot with these links leaves.
-    #[inline(always)]
-    pub(super) fn remove(&mut self, rows: &mut [impl Linked], [before, after]: [u32; 2]) {
-        match before {
-            NONE => self.head = after,
-            before => rows[before as usize].links()[1] = after,
-        }
-        match after {
-            NONE => self.tail = before,
-            after => rows[after as usize].links()[0] = before,
-        }
-    }
+/// A row with these links leaves its queue. Returns whether that is empty now.
+#[inline(always)]
+pub(super) fn remove(rows: &mut [impl Linked], [before, after]: [u32; 2]) -> bool {
+    links(rows, before)[1] = after;
+    links(rows, after)[0] = before;
+    before == after
 }
