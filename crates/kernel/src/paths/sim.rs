@@ -5,7 +5,8 @@ use crate::state::kernel::Kernel;
 use keel_abi::Stop;
 use keel_abi::bpf::Engine;
 
-/// One simulated kernel with the engine that executes its scheduler.
+/// One simulated kernel with the engine that executes its scheduler. The kernel's address is that of the whole.
+#[repr(C)]
 pub struct Sim<E: Engine> {
     pub(crate) k: Kernel,
     pub(crate) vm: E,

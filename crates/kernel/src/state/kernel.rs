@@ -81,8 +81,11 @@ pub struct Counters {
     pub order_points: u64,
 }
 
-/// The simulated kernel.
+/// The simulated kernel. The state of its lines comes first: each charge for a line needs its address, for a line that
+/// another CPU had last, which is then the kernel's own.
+#[repr(C)]
 pub(crate) struct Kernel {
+    pub(crate) lines: KernelLines,
     pub(crate) machine: Machine,
     /// The cost of a callback's instruction ([`Machine::policy_insn_ps`]): read at each call, and constant.
     pub(crate) insn_ps: u64,
@@ -100,7 +103,6 @@ pub(crate) struct Kernel {
     pub(crate) queues: Queues,
     pub(crate) idle: IdleMasks,
     pub(crate) fair: Fair,
-    pub(crate) lines: KernelLines,
     pub(crate) bus: Bus,
     pub(crate) scx: Scx,
     /// The CPUs' topological ids.
