@@ -64,10 +64,11 @@ impl Linked for Waiting {
     }
 }
 
-/// The row of the task in this slot, behind those of classes.
+/// The row of the task in this slot, behind those of classes. For a slot that is none, the highest numbers, it is the row
+/// of a class, which never waits.
 #[inline(always)]
 const fn row_of(slot: u32) -> u32 {
-    slot + MAX_CLASSES as u32
+    slot.wrapping_add(MAX_CLASSES as u32)
 }
 
 /// A CPU's partner changed: the slot of the waiting task that it could run now, if any.
