@@ -64,7 +64,8 @@ impl Together {
         target: &Target<'_>,
     ) -> Self {
         let mut all = Self { loops: Vec::new(), part_of: Vec::new() };
-        if target.data.number_ps().is_none() {
+        let is_next = |op: &Op| matches!(op, Op::Call { callee: Callee::NumNext, .. });
+        if target.data.number_ps().is_none() || !ops.iter().any(is_next) {
             return all;
         }
         let (mut calls, mut lengths) = (Vec::new(), BTreeMap::new());
@@ -202,22 +203,26 @@ fn ways(ops: &[Op], at: usize) -> [Option<usize>; 2] {
 /// The operations on the ways from a loop's head to its call, if each is executed at most once on them, and none looks at
 /// charges.
 fn body(ops: &[Op], head: usize, call: usize) -> Option<Vec<bool>> {
-    let mut from = vec![Vec::new(); ops.len()];
-    for at in 0..ops.len() {
-        ways(ops, at).into_iter().flatten().for_each(|to| from[to].push(at));
-    }
+    let jump = |(at, op): (usize, &Op)| Some((op.target()? as usize, at));
+    let mut jumps: Vec<_> = ops.iter().enumerate().filter_map(jump).collect();
+    jumps.sort_unstable();
+    let before = |to: usize| {
+        let in_order = to.checked_sub(1).filter(|&at| !ops[at].ends());
+        let first = jumps.partition_point(|&(target, _)| target < to);
+        let there = jumps[first..].iter().take_while(move |&&(target, _)| target == to);
+        in_order.into_iter().chain(there.map(|&(_, at)| at))
+    };
     let mut body = vec![false; ops.len()];
     let mut open = vec![call];
     while let Some(at) = open.pop() {
-        for &before in from[at].iter().filter(|_| at != head) {
-            if !std::mem::replace(&mut body[before], true) {
-                open.push(before);
+        for from in before(at).filter(|_| at != head) {
+            if !std::mem::replace(&mut body[from], true) {
+                open.push(from);
             }
         }
     }
     // Each operation comes behind all that lead to it; in a loop of its own, none would be the first.
-    let is_left =
-        |at: usize, ordered: &[bool]| from[at].iter().any(|&before| body[before] && !ordered[before]);
+    let is_left = |at: usize, ordered: &[bool]| before(at).any(|from| body[from] && !ordered[from]);
     let (mut ordered, mut ready) = (vec![false; ops.len()], vec![head]);
     while let Some(at) = ready.pop() {
         if !body[at] || ordered[at] || is_left(at, &ordered) {
