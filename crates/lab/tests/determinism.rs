@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{fifo, source, spec, trace, two_nodes, workload};
+use common::{compiled, fifo, source, spec, trace, two_nodes, workload};
 use keel_abi::scx::ExitKind;
 use keel_abi::{Noise, Span};
 use keel_lab::{Engine, RunSpec};
@@ -92,6 +92,19 @@ fn both_engines_make_the_same_run() {
             same("native and interpreted", seed, &native.0, &interpreted.0);
             assert_eq!(native.1, interpreted.1, "seed {seed}, checked {checked}");
         }
+    }
+}
+
+/// Emitted code charges for some of these loops together.
+#[test]
+fn loops_over_numbers_take_as_long_on_every_engine() {
+    let spec = RunSpec { scheduler: compiled("tests/sim/semantics", "number_loops"), ..busy(SEED) };
+    let (native, outcome) = trace(&spec);
+    assert_eq!(outcome.exit, ExitKind::None, "{}", outcome.message);
+    for engine in [Engine::Cranelift, Engine::Interpreter] {
+        let (other, other_outcome) = trace(&RunSpec { engine, ..spec.clone() });
+        same("native and another engine", SEED, &native, &other);
+        assert_eq!(outcome, other_outcome, "{engine:?}");
     }
 }
 

@@ -23,9 +23,14 @@ pub fn source(name: &str, bytes: &[u8]) -> SchedulerSource {
 
 /// One of the objects in tests/objects, compiled.
 pub fn object(name: &str) -> SchedulerSource {
+    compiled("tests/objects", name)
+}
+
+/// A scheduler from its source in a folder of the repository.
+pub fn compiled(folder: &str, name: &str) -> SchedulerSource {
     let compiler =
         keel_bpfc::Compiler::new("../..").include("schedulers/include").include("crates/kernel/btf");
-    let bytes = compiler.compile(format!("tests/objects/{name}.bpf.c")).unwrap_or_else(|e| panic!("{e}"));
+    let bytes = compiler.compile(format!("{folder}/{name}.bpf.c")).unwrap_or_else(|e| panic!("{e}"));
     source(name, &bytes)
 }
 
