@@ -377,8 +377,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Takes the CPU's steps. Returns nothing once it leaves the kernel. Among CPUs that are all in the middle of a path,
-    /// whoever is due next goes on.
+    /// Takes the CPU's steps. Returns nothing once it leaves the kernel. If another CPU in the middle of a path is due
+    /// before a step, the loop continues with that CPU.
     #[inline(always)]
     fn run_frames(&mut self) -> Option<End> {
         loop {

@@ -211,6 +211,13 @@ pub(crate) const FRAME_BYTES: u64 = 512;
 /// How many frames a callback may nest.
 pub(crate) const MAX_FRAMES: u64 = 8;
 
+/// For each operation, whether a jump leads to it.
+pub(crate) fn jump_targets(ops: &[Op]) -> Vec<bool> {
+    let mut is_target = vec![false; ops.len()];
+    ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+    is_target
+}
+
 /// Returns whether this is an access to the function's own frame, which needs no check and costs no transfer.
 pub(crate) fn in_frame(base: u8, off: i32, size: Size) -> bool {
     base == 10 && off >= -(FRAME_BYTES as i32) && off + size.bytes() as i32 <= 0

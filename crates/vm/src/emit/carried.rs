@@ -3,7 +3,7 @@
 //! They are handed over whenever code is entered, also in the middle of an operation that lets others pass. The next
 //! call takes them, so between two calls without such an operation there are none.
 
-use crate::code::op::{Callee, Op};
+use crate::code::op::{Callee, Op, jump_targets};
 
 /// Returns whether costs may be carried after an operation, given that for the moment before it.
 pub(super) fn after(op: Op, before: bool) -> bool {
@@ -23,8 +23,7 @@ pub(super) fn served(ops: &[Op], counts: bool) -> Vec<bool> {
     if !counts || !ops.iter().any(is_known) {
         return served;
     }
-    let mut is_target = vec![false; ops.len()];
-    ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+    let is_target = jump_targets(ops);
     let (carried_at, mut carried) = (at_targets(ops), true);
     for (at, &op) in ops.iter().enumerate() {
         if is_target[at] {
@@ -42,8 +41,7 @@ const ROUNDS: usize = 16;
 
 /// Whether costs may be carried at each jump target, by operation.
 pub(super) fn at_targets(ops: &[Op]) -> Vec<bool> {
-    let mut is_target = vec![false; ops.len()];
-    ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+    let is_target = jump_targets(ops);
     let mut carried_at = vec![false; ops.len()];
     for _ in 0..ROUNDS {
         let (mut carried, mut open, mut changed) = (true, true, false);

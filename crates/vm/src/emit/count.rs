@@ -8,7 +8,7 @@ use super::function::Emitter;
 use super::order::Order;
 use super::registers;
 use super::repeats::Repeats;
-use crate::code::op::{NO_SITE, Op};
+use crate::code::op::{NO_SITE, Op, jump_targets};
 use iced_x86::Code;
 
 /// Returns whether it is a jump, but neither one that looks at the count nor a `may_goto`.
@@ -78,8 +78,7 @@ fn ways(
     pending_at: &[Option<i32>],
     mut way: impl FnMut(usize, usize, i32),
 ) {
-    let mut is_target = vec![false; ops.len()];
-    ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+    let is_target = jump_targets(ops);
     let (mut pending, mut open) = (0, true);
     for (at, &op) in ops.iter().enumerate() {
         if is_target[at] && !repeats.has(at) {

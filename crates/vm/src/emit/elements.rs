@@ -7,7 +7,7 @@
 use super::function::Emitter;
 use super::live::{self, Set};
 use super::registers::{A, at, field, whole};
-use crate::code::op::{Alu, Op, Operand};
+use crate::code::op::{Alu, Op, Operand, jump_targets};
 use crate::context::{Context, FIRST_ADDRESSES};
 use iced_x86::Code;
 use std::collections::BTreeMap;
@@ -32,8 +32,7 @@ const MOST_BEFORE: usize = 12;
 
 /// Those of a function, given the registers that are read from each operation on, and which operations need no code.
 pub(super) fn all(ops: &[Op], live: &[Set], is_silent: impl Fn(usize) -> bool) -> Elements {
-    let mut is_target = vec![false; ops.len()];
-    ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+    let is_target = jump_targets(ops);
     let mut all = Elements::new();
     for (sum, &op) in ops.iter().enumerate() {
         let Op::Alu { wide: true, op: Alu::Add, dst, src: Operand::Reg(distance @ 0..=9) } = op else {

@@ -12,7 +12,7 @@ use super::live::{self, Set};
 use super::order::Order;
 use super::repeats::Repeats;
 use super::values::{self, NUMBERS_BYTES, Registers, Value};
-use crate::code::op::{Alu, Callee, Cond, NO_SITE, Op, Operand};
+use crate::code::op::{Alu, Callee, Cond, NO_SITE, Op, Operand, jump_targets};
 use std::collections::BTreeMap;
 
 /// A copy of a register.
@@ -57,8 +57,7 @@ impl Rounds {
         if !target.data.counts() {
             return rounds;
         }
-        let mut is_target = vec![false; ops.len()];
-        ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+        let is_target = jump_targets(ops);
         let found = (0..ops.len()).filter_map(|call| Round::of(ops, call, &is_target, (order, repeats)));
         let found: Vec<Round> = found.collect();
         if found.is_empty() {

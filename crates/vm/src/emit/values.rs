@@ -5,7 +5,7 @@
 //! from memory or from a call may be anything.
 
 use super::live::{self, Set};
-use crate::code::op::{Alu, Atomic, Callee, Cond, FRAME_BYTES, Op, Operand};
+use crate::code::op::{Alu, Atomic, Callee, Cond, FRAME_BYTES, Op, Operand, jump_targets};
 use crate::stacks::ARGS_BYTES;
 use keel_abi::bpf::Frequent;
 
@@ -377,10 +377,7 @@ pub(super) fn bases(
 /// at the beginning.
 pub(super) fn at_targets(ops: &[Op], entry: Registers, data: &dyn Data) -> Vec<Option<Box<Registers>>> {
     let mut known: Vec<Option<Box<Registers>>> = vec![None; ops.len()];
-    let mut is_target = vec![false; ops.len()];
-    for target in ops.iter().filter_map(|op| op.target()) {
-        is_target[target as usize] = true;
-    }
+    let is_target = jump_targets(ops);
     // A description changes at most three times: to something, to any 32-bit number, and to anything.
     for _ in 0..=3 * 10 {
         let mut changed = false;

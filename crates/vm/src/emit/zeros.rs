@@ -4,7 +4,7 @@
 use super::function::Emitter;
 use super::live::{self, Set};
 use super::repeats::Repeats;
-use crate::code::op::{NO_SITE, Op};
+use crate::code::op::{NO_SITE, Op, jump_targets};
 
 /// At each jump target, the registers that are still to be zeroed on every way there.
 pub(super) fn at_targets(ops: &[Op], live: &[Set], reads: &[Set], repeats: &Repeats) -> Vec<Set> {
@@ -21,8 +21,7 @@ fn narrow(ops: &[Op], (live, reads, repeats): (&[Set], &[Set], &Repeats), owed_a
         changed |= owed_at[to] & !owed != 0;
         owed_at[to] &= owed;
     };
-    let mut is_target = vec![false; ops.len()];
-    ops.iter().filter_map(|op| op.target()).for_each(|target| is_target[target as usize] = true);
+    let is_target = jump_targets(ops);
     let (mut owed, mut open): (Set, bool) = (0, true);
     for (at, &op) in ops.iter().enumerate() {
         if is_target[at] {

@@ -109,8 +109,8 @@ impl EventQueue {
         next
     }
 
-    /// Sets the event of `cpu`, which is in user mode or idle; it is not later than its previous one. If it would be the next of all, it is taken
-    /// instead, as [`EventQueue::pop`] would; returns whether it is.
+    /// Sets the event of `cpu`, which is in user mode or idle; it is not later than its previous one. If it would be the
+    /// next of all, it is taken instead, as [`EventQueue::pop`] would; returns whether it is.
     #[inline]
     pub fn take_or_set_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
         debug_assert!(at <= MAX_INSTANT.min(self.cpu_at(cpu)), "it comes, and no later than it would have");
