@@ -4,7 +4,8 @@
 //! It does what the interpreter does, operation for operation. Hosts with another processor, or without BMI1 and BMI2,
 //! use Cranelift ([`crate::native`]), which this code is also tested against.
 //!
-//! - [`asm`]: instructions, labels, and where they end up
+//! - [`asm`]: instructions and labels; [`encode`]: the bytes of an instruction, by its form in [`forms`]; debug builds
+//!   compare them with those of another encoder
 //! - [`registers`]: which value is in which register
 //! - [`live`]: which registers are read later
 //! - [`values`], [`held`] and [`early`]: which checks can be omitted, or made before a loop
@@ -35,14 +36,18 @@ mod count;
 mod divide;
 mod early;
 mod elements;
+mod encode;
 mod entry;
 mod exits;
+mod forms;
 mod function;
 mod held;
 mod iterators;
 mod known;
 mod live;
 mod moves;
+#[cfg(debug_assertions)]
+mod oracle;
 mod order;
 mod pairs;
 mod registers;
@@ -108,7 +113,7 @@ impl Emitted {
     /// Fails if the host provides no memory for code.
     pub(crate) fn translate(code: &Code, lines: LineForm, numbers: Numbers) -> Result<Self, LoadError> {
         let (asm, entries, starts) = assembled(code, lines, numbers);
-        let buffer = Buffer::new(asm.most_bytes(), &stubs::addresses()).map_err(LoadError::NoNative)?;
+        let buffer = Buffer::new(asm.len(), &stubs::addresses()).map_err(LoadError::NoNative)?;
         let bytes = asm.encode(buffer.code_at(), buffer.table_at());
         let address = |&label: &Label| buffer.address(bytes.offset(label));
         let (table, starts) = (entries.iter().map(address), starts.iter().map(address));
