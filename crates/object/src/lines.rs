@@ -11,6 +11,26 @@ use std::sync::Arc;
 /// The maximum size of file names and source text of all lines together, in bytes.
 const MAX_TEXT: usize = 32 << 20;
 
+/// Strings by their offsets. Most are asked for several times in a row.
+#[derive(Default)]
+struct Strings {
+    all: BTreeMap<u32, Arc<str>>,
+    last: Option<(u32, Arc<str>)>,
+}
+
+impl Strings {
+    fn get(&mut self, offset: u32, read: impl FnOnce() -> Arc<str>) -> Arc<str> {
+        match &self.last {
+            Some((last, string)) if *last == offset => string.clone(),
+            _ => {
+                let string = self.all.entry(offset).or_insert_with(read).clone();
+                self.last = Some((offset, string.clone()));
+                string
+            }
+        }
+    }
+}
+
 /// Gives every function its lines.
 pub(crate) fn attach(
     btf: &Btf,
@@ -20,17 +40,15 @@ pub(crate) fn attach(
 ) -> Result<(), ObjectError> {
     let mut bytes = 0;
     // Many lines are in one file, and many instructions are of one line.
-    let (mut files, mut texts) = (BTreeMap::<u32, Arc<str>>::new(), BTreeMap::<u32, Arc<str>>::new());
+    let (mut files, mut texts) = (Strings::default(), Strings::default());
     for group in records {
         for record in &group.records {
             let Some((function, insn)) = places.holding(group.section, u64::from(record.offset / 8)) else {
                 continue;
             };
-            let file = files.entry(record.file).or_insert_with(|| btf.string_lossy(record.file).into());
-            let trimmed = || btf.string_lossy(record.text).trim().into();
-            let text = texts.entry(record.text).or_insert_with(trimmed);
-            let line =
-                LineInfo { insn: insn as u32, file: file.clone(), line: record.line, text: text.clone() };
+            let file = files.get(record.file, || btf.string_lossy(record.file).into());
+            let text = texts.get(record.text, || btf.string_lossy(record.text).trim().into());
+            let line = LineInfo { insn: insn as u32, file, line: record.line, text };
             bytes += line.file.len() + line.text.len();
             if bytes > MAX_TEXT {
                 return Err(ObjectError::TooLarge { what: "source lines in bytes", limit: MAX_TEXT as u64 });

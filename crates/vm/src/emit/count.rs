@@ -32,7 +32,8 @@ pub(super) fn at_targets(ops: &[Op], order: &Order, repeats: &Repeats) -> Vec<Op
     }
     let (fixed, depths) = (pending.clone(), loops_around(ops));
     let mut chosen: Vec<Option<usize>> = vec![None; ops.len()];
-    ways(ops, (order, repeats), &pending, |from, to, _| {
+    let is_target = jump_targets(ops);
+    ways(ops, &is_target, (order, repeats), &pending, |from, to, _| {
         if chosen[to].is_none_or(|best| depths[best] < depths[from]) {
             chosen[to] = Some(from);
         }
@@ -41,7 +42,7 @@ pub(super) fn at_targets(ops: &[Op], order: &Order, repeats: &Repeats) -> Vec<Op
     const ROUNDS: usize = 8;
     for _ in 0..ROUNDS {
         let mut next = fixed.clone();
-        ways(ops, (order, repeats), &pending, |from, to, lacks| {
+        ways(ops, &is_target, (order, repeats), &pending, |from, to, lacks| {
             if fixed[to].is_none() && chosen[to] == Some(from) {
                 next[to] = Some(lacks);
             }
@@ -71,14 +72,14 @@ fn loops_around(ops: &[Op]) -> Vec<u32> {
 }
 
 /// Calls `way` for each way to a jump target: from where, to where, and how much the count lacks, given that for the
-/// targets.
+/// targets, and which operations these are.
 fn ways(
     ops: &[Op],
+    is_target: &[bool],
     (order, repeats): (&Order, &Repeats),
     pending_at: &[Option<i32>],
     mut way: impl FnMut(usize, usize, i32),
 ) {
-    let is_target = jump_targets(ops);
     let (mut pending, mut open) = (0, true);
     for (at, &op) in ops.iter().enumerate() {
         if is_target[at] && !repeats.has(at) {
@@ -87,7 +88,7 @@ fn ways(
             }
             (pending, open) = (pending_at[at].unwrap_or(pending), true);
         }
-        if !open || op == Op::Hole {
+        if !open || matches!(op, Op::Hole) {
             continue;
         }
         pending += 1;

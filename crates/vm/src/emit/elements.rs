@@ -10,7 +10,6 @@ use super::registers::{A, at, field, whole};
 use crate::code::op::{Alu, Op, Operand, jump_targets};
 use crate::context::{Context, FIRST_ADDRESSES};
 use iced_x86::Code;
-use std::collections::BTreeMap;
 use std::mem::offset_of;
 
 /// What is emitted instead of an operation.
@@ -24,8 +23,14 @@ pub(super) enum Instead {
     AddAddress { dst: u8, slot: u32 },
 }
 
-/// For the operations that compute such addresses, what is emitted instead.
-pub(super) type Elements = BTreeMap<usize, Instead>;
+/// For each operation, what is emitted instead, if it computes such an address.
+pub(super) struct Elements(Vec<Option<Instead>>);
+
+impl Elements {
+    pub(super) fn get(&self, at: usize) -> Option<Instead> {
+        *self.0.get(at)?
+    }
+}
 
 /// How far before the addition the computation may begin.
 const MOST_BEFORE: usize = 12;
@@ -33,7 +38,7 @@ const MOST_BEFORE: usize = 12;
 /// Those of a function, given the registers that are read from each operation on, and which operations need no code.
 pub(super) fn all(ops: &[Op], live: &[Set], is_silent: impl Fn(usize) -> bool) -> Elements {
     let is_target = jump_targets(ops);
-    let mut all = Elements::new();
+    let mut all = vec![None; ops.len()];
     for (sum, &op) in ops.iter().enumerate() {
         let Op::Alu { wide: true, op: Alu::Add, dst, src: Operand::Reg(distance @ 0..=9) } = op else {
             continue;
@@ -42,10 +47,12 @@ pub(super) fn all(ops: &[Op], live: &[Set], is_silent: impl Fn(usize) -> bool) -
             continue;
         }
         let element = element(ops, sum, (dst, distance), &is_target);
-        let is_free = |&(at, _): &(usize, Instead)| !is_silent(at) && !all.contains_key(&at);
-        all.extend(element.filter(|element| element.iter().all(is_free)).unwrap_or_default());
+        let is_free = |&(at, _): &(usize, Instead)| !is_silent(at) && all[at].is_none();
+        for (at, instead) in element.filter(|element| element.iter().all(is_free)).unwrap_or_default() {
+            all[at] = Some(instead);
+        }
     }
-    all
+    Elements(all)
 }
 
 /// What is emitted instead if the addition is that of a distance to the address of an array.
@@ -108,9 +115,9 @@ fn moved(op: Op, from: u8, to: u8) -> Option<Op> {
 impl Emitter<'_> {
     /// What is emitted for an operation, if anything simple is.
     pub(super) fn emitted(&self, number: usize) -> Option<Op> {
-        match self.elements.get(&number) {
+        match self.elements.get(number) {
             None => self.ops.get(number).copied(),
-            Some(&Instead::Op(op)) => Some(op),
+            Some(Instead::Op(op)) => Some(op),
             Some(Instead::Nothing | Instead::AddAddress { .. }) => None,
         }
     }

@@ -201,7 +201,7 @@ impl<'a> Emitter<'a> {
                 self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
                 self.held.meet(self.held_at[at].as_deref(), at as u32);
             }
-            if !open || op == Op::Hole {
+            if !open || matches!(op, Op::Hole) {
                 continue;
             }
             self.pending += 1;
@@ -312,11 +312,11 @@ impl<'a> Emitter<'a> {
             self.both(pair);
             return true;
         }
-        let op = match self.elements.get(&at) {
+        let op = match self.elements.get(at) {
             None => op,
-            Some(&Instead::Op(op)) => op,
+            Some(Instead::Op(op)) => op,
             Some(Instead::Nothing) => return false,
-            Some(&Instead::AddAddress { dst, slot }) => {
+            Some(Instead::AddAddress { dst, slot }) => {
                 self.add_tabled_address(dst, slot);
                 return false;
             }

@@ -35,7 +35,8 @@ impl Emitter<'_> {
             return;
         };
         let Op::Branch { cond, target, site, .. } = self.ops[branch] else { unreachable!("it is a branch") };
-        let counted = self.ops[self.at + 1..=branch].iter().filter(|&&op| op != Op::Hole).count() as i32;
+        let counted =
+            self.ops[self.at + 1..=branch].iter().filter(|op| !matches!(op, Op::Hole)).count() as i32;
         let agreed = match site {
             NO_SITE => self.agreed(target, counted),
             _ if self.order.is_aside(branch) => counted,

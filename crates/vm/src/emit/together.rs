@@ -141,7 +141,10 @@ impl Loop {
         let Op::Branch { cond: Cond::Ne, target, site, .. } = ops[branch] else { return None };
         let head = target as usize;
         // The call looks at the fuel for the branch, too.
-        if order.is_aside(branch) || site != NO_SITE && pending_at[head] != Some(0) || ops[head] == Op::Hole {
+        if order.is_aside(branch)
+            || site != NO_SITE && pending_at[head] != Some(0)
+            || matches!(ops[head], Op::Hole)
+        {
             return None;
         }
         let body = body(ops, head, call)?;

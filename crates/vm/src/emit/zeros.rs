@@ -30,7 +30,7 @@ fn narrow(ops: &[Op], (live, reads, repeats): (&[Set], &[Set], &Repeats), owed_a
             }
             (owed, open) = (owed_at[at], true);
         }
-        if !open || op == Op::Hole {
+        if !open || matches!(op, Op::Hole) {
             continue;
         }
         owed &= live::after(ops, live, at) & !reads[at];
