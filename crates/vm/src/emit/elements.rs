@@ -153,7 +153,8 @@ mod tests {
             let mut live = [0; 6];
             live[5] = later | live::bit(4);
             let found = all(&ops, &live, |_| false);
-            assert_eq!(found.keys().copied().collect::<Vec<_>>(), expected, "{ops:?}");
+            let changed = (0..ops.len()).filter(|&at| found.get(at).is_some());
+            assert_eq!(changed.collect::<Vec<_>>(), expected, "{ops:?}");
         };
         let rest = Op::Exit;
         check([copy, scale(3), address, Op::Hole, sum, rest], 0, &[0, 1, 2, 4]);
