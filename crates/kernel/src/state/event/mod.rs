@@ -4,7 +4,9 @@
 //! the queue was filled. A CPU has at most one event, re-armed in place. A timer number may be due several times; its
 //! owner ignores the expiries that it no longer wants.
 
+mod calendar;
 mod held;
+mod others;
 mod tournament;
 mod waiters;
 mod wheel;
