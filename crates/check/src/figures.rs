@@ -334,12 +334,7 @@ impl Figures {
                 return Some(child);
             }
             What::Exit { task } => self.exit(rows, at, task),
-            What::Count { task, units } => {
-                self.sums.units += u64::from(units);
-                if let Some(row) = rows.get(task) {
-                    row.units += u64::from(units);
-                }
-            }
+            What::Count { task, units } => self.counts(rows, task, units),
             What::Callback { took, insns, .. } => {
                 self.sums.costs.callback += took;
                 self.sums.costs.instructions += u64::from(insns);
@@ -350,6 +345,15 @@ impl Figures {
             _ => {}
         }
         None
+    }
+
+    /// A task has done units of throughput.
+    #[inline(always)]
+    pub(crate) fn counts(&mut self, rows: &mut impl Rows, task: TaskId, units: u32) {
+        self.sums.units += u64::from(units);
+        if let Some(row) = rows.get(task) {
+            row.units += u64::from(units);
+        }
     }
 
     fn started(&mut self, at: Instant, cpus: u32, unit: &str) {

@@ -9,7 +9,7 @@ use crate::longest::Sums;
 use crate::looked_at::{DecisionLog, LookedAt};
 use crate::waste::{Verdict, Waste, follow};
 use ahead::{AHEAD, AT_ONCE};
-use keel_abi::{Instant, Span};
+use keel_abi::{Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What};
 
 /// How many findings of each kind are kept.
@@ -127,9 +127,8 @@ impl Judge {
             What::Queued { .. } => self.pass(event),
             What::Held { .. } => self.pass(event),
             What::Pulled { .. } => self.pass(event),
-            What::Wakeup { .. } | What::Placed { .. } | What::Migrate { .. } | What::Count { .. } => {
-                self.event_apart(event)
-            }
+            What::Wakeup { .. } | What::Placed { .. } | What::Migrate { .. } => self.event_apart(event),
+            What::Count { task, units } => self.count(task, units),
             What::LockWait { .. } => self.lock_wait(event),
             What::LockWaits { .. } => self.pass_rarely(event),
             What::Fork { .. }
@@ -159,9 +158,14 @@ impl Judge {
             What::Wakeup { .. } => self.pass(event),
             What::Placed { .. } => self.pass(event),
             What::Migrate { .. } => self.pass(event),
-            What::Count { .. } => self.pass(event),
             _ => self.pass_rarely(event),
         }
+    }
+
+    /// Like `event` for what a task has done, which concerns its figures alone: nearly every task has some at the end.
+    #[inline(never)]
+    fn count(&mut self, task: TaskId, units: u32) {
+        self.figures.counts(self.conduct.scene(), task, units);
     }
 
     /// Like `event` for long waits for locks, which are frequent if many CPUs want one.

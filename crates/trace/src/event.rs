@@ -63,17 +63,18 @@ pub enum Chooser {
     Dispatch,
 }
 
-/// What happened.
+/// What happened. The kinds that bring a task which has done nothing for long come first, and have it first, so that a
+/// listener finds it without asking which of them it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The CPU switches from one task to another. [`TaskId::IDLE`] is its idle task.
     Switch {
+        /// The next task.
+        next: TaskId,
         /// The previous task.
         prev: TaskId,
         /// Why it stopped.
         why: Why,
-        /// The next task.
-        next: TaskId,
     },
     /// A blocked task becomes runnable; the event's CPU is the waker's.
     Wakeup {
@@ -83,6 +84,21 @@ pub enum What {
         target: CpuId,
         /// The task that woke it; [`TaskId::IDLE`] for a timer or interrupt.
         waker: TaskId,
+    },
+    /// [`What::Placed`] and [`What::Wakeup`] in one, for those who want wakeups in brief ([`Class::BRIEF`]).
+    Woken {
+        /// The woken task.
+        task: TaskId,
+        /// The CPU that was chosen, whose runqueue it joins.
+        target: CpuId,
+        /// As in a wakeup.
+        waker: TaskId,
+        /// The CPU that it last ran on.
+        prev: CpuId,
+        /// Who chose the CPU.
+        by: Chooser,
+        /// It is inserted into that CPU's local DSQ at once, which is no event of its own then.
+        inserted: bool,
     },
     /// A new task is runnable.
     Fork {
@@ -120,21 +136,6 @@ pub enum What {
         by: Chooser,
         /// Whether the chosen CPU was idle at that moment.
         idle: bool,
-    },
-    /// [`What::Placed`] and [`What::Wakeup`] in one, for those who want wakeups in brief ([`Class::BRIEF`]).
-    Woken {
-        /// The woken task.
-        task: TaskId,
-        /// The CPU that was chosen, whose runqueue it joins.
-        target: CpuId,
-        /// As in a wakeup.
-        waker: TaskId,
-        /// The CPU that it last ran on.
-        prev: CpuId,
-        /// Who chose the CPU.
-        by: Chooser,
-        /// It is inserted into that CPU's local DSQ at once, which is no event of its own then.
-        inserted: bool,
     },
     /// [`What::Migrate`] and [`What::Queued`] in one, for a task that comes into its new CPU's local DSQ and for those
     /// who want moves in brief ([`Class::BRIEF`]).

@@ -8,9 +8,9 @@ use keel_abi::TaskId;
 use keel_trace::{Event, What};
 
 /// Rows are requested for so many events at once.
-pub(super) const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 16;
 /// So many events before these are yet to be judged then.
-pub(super) const AHEAD: usize = 12;
+pub(super) const AHEAD: usize = 8;
 
 impl Judge {
     /// Requests the rows for the first `most` of these events. Returns the others.
@@ -18,13 +18,12 @@ impl Judge {
     pub(super) fn fetch_rows<'a>(&self, coming: &'a [Event], most: usize) -> &'a [Event] {
         let (events, later) = coming.split_at(coming.len().min(most));
         for event in events {
-            match event.what {
-                // The previous task has come to the CPU by an earlier switch.
-                What::Switch { next: task, .. } | What::Wakeup { task, .. } | What::Woken { task, .. } => {
-                    self.fetch_task(task);
-                }
-                // The others come soon after one of these.
-                _ => {}
+            // The previous task of a switch has come to the CPU by an earlier one. Other events come soon after one of
+            // these.
+            if let What::Switch { next: task, .. } | What::Wakeup { task, .. } | What::Woken { task, .. } =
+                event.what
+            {
+                self.fetch_task(task);
             }
         }
         later

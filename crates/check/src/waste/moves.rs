@@ -71,7 +71,16 @@ impl<O: Observer> Waste<O> {
             // The pair's episode ends or gets another witness, which counts the old place until now.
             debug_assert!(!is_paired || self.matching.changed(), "the end of a pair is a change");
         }
-        if self.matching.has_closed() && is_slot(slot) {
+        if self.matching.has_closed() {
+            self.reopens(scene, slot);
+        }
+    }
+
+    /// The task in `slot`, if it is one, starts running while some CPU is closed to a group.
+    #[cold]
+    #[inline(never)]
+    fn reopens(&mut self, scene: &mut Scene, slot: u32) {
+        if is_slot(slot) {
             self.reopen(scene, slot);
         }
     }
