@@ -93,6 +93,17 @@ impl<E: Engine> Sim<E> {
         stays
     }
 
+    /// Like `may_go` after a step that certainly costs something.
+    #[inline(always)]
+    pub(crate) fn may_go_spent(&mut self, frame: impl FnOnce() -> Frame) -> bool {
+        debug_assert!(!self.k.this_cpu().pauses.is_parked(), "who is in line for a lock goes nowhere");
+        let stays = self.k.stays_first_spent();
+        if !stays {
+            self.leave(frame());
+        }
+        stays
+    }
+
     /// Like [`Sim::go_straight`] for a caller that takes the step itself if this returns true.
     #[inline(always)]
     pub(crate) fn may_go_straight(&mut self, frame: impl FnOnce() -> Frame) -> bool {
@@ -247,23 +258,37 @@ impl Kernel {
         if !self.cpus.this_cpu.pauses.is_empty() && !self.may_go_on() {
             return false;
         }
-        self.cpus.this_cpu.settle_costs();
-        self.is_first()
+        let cpu = &mut *self.cpus.this_cpu;
+        cpu.settle_costs();
+        let clock = cpu.clock;
+        self.is_first_at(clock)
+    }
+
+    /// Like `stays_first` after a step that certainly costs something.
+    #[inline(always)]
+    fn stays_first_spent(&mut self) -> bool {
+        if !self.cpus.this_cpu.pauses.is_empty() && !self.may_go_on() {
+            return false;
+        }
+        let cpu = &mut *self.cpus.this_cpu;
+        cpu.settle_spent();
+        let clock = cpu.clock;
+        self.is_first_at(clock)
     }
 
     /// Like `stays_first` if all costs of the last step are on the clock. The end of a callback that the scheduler has
     /// puts them there, and so does a lock that is taken last.
     #[inline(always)]
     pub(crate) fn stays_first_settled(&mut self) -> bool {
-        (self.cpus.this_cpu.pauses.is_empty() || self.may_go_on()) && self.is_first()
+        (self.cpus.this_cpu.pauses.is_empty() || self.may_go_on())
+            && self.is_first_at(self.cpus.this_cpu.clock)
     }
 
-    /// Returns whether nothing else is due before this CPU's clock, which shows all its costs.
+    /// Returns whether nothing else is due before this CPU's `clock`, which shows all its costs.
     #[inline(always)]
-    fn is_first(&mut self) -> bool {
+    fn is_first_at(&mut self, clock: Instant) -> bool {
         let cpu = &*self.cpus.this_cpu;
-        debug_assert!(cpu.spent_ps < 1000, "its clock shows all costs");
-        let clock = cpu.clock;
+        debug_assert!(cpu.spent_ps < 1000 && cpu.clock == clock, "its clock shows all costs");
         debug_assert!(clock >= self.now, "a CPU that takes steps is the one that has come farthest");
         let is_first = self.queue.comes_first(self.cpus.this_id(), clock);
         if is_first {

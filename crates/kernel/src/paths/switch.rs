@@ -1,7 +1,6 @@
 //! The switch: the previous task is put back, the next one set, and the classes of both are notified
 //! (`put_prev_set_next_task()`).
 
-use crate::paths::block::Left;
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
@@ -18,7 +17,7 @@ impl<E: Engine> Sim<E> {
         let prev = self.k.this_cpu().curr;
         match (prev.is_idle(), next.is_idle()) {
             (true, false) => self.switch_from_idle(c, next),
-            (false, _) if self.k.has_left_queue(prev) && self.k.this_cpu().pauses.is_empty() => {
+            (false, _) if self.k.has_left_to_sleep(prev) && self.k.this_cpu().pauses.is_empty() => {
                 match next.is_idle() {
                     true => self.switch_to_idle(c, prev),
                     false => self.switch_from_left_later(c, prev, next),
@@ -50,14 +49,14 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Like `switch` to the idle task from one that has left its queue already, for a CPU that has no reason to pause.
+    /// Like `switch` to the idle task from one that has left its queue to sleep, for a CPU that has no reason to pause.
     #[inline(never)]
     pub(crate) fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) {
-        debug_assert!(self.k.has_left_queue(prev) && self.goes_on());
-        let Some(is_dead) = self.k.switch_to_idle(c, prev) else {
+        debug_assert!(self.k.has_left_to_sleep(prev) && self.goes_on());
+        if !self.k.switch_to_idle(c, prev) {
             return self.switch_otherwise(c, prev, TaskId::IDLE);
-        };
-        let dead = if is_dead { prev } else { TaskId::IDLE };
+        }
+        let dead = TaskId::IDLE;
         self.resched_if_late(c);
         if self.updated_idle(c, true, true, || Frame::Scheduled { dead }) {
             self.scheduled_after(c, dead, true);
@@ -75,19 +74,18 @@ impl<E: Engine> Sim<E> {
     /// Like `switch_from_left`, if the pick had to wait.
     #[inline(never)]
     pub(crate) fn switch_from_left_later(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
-        self.switch_from_left(c, prev, next, None);
+        self.switch_from_left(c, prev, next);
     }
 
-    /// Like `switch` from a task that has left its queue already, for a CPU that has no reason to pause: usually
+    /// Like `switch` from a task that has left its queue to sleep, for a CPU that has no reason to pause: usually
     /// nothing has to be charged or called before the switch itself.
     #[inline(always)]
-    pub(crate) fn switch_from_left(&mut self, c: CpuId, prev: TaskId, next: TaskId, left: Option<Left>) {
-        debug_assert!(self.k.has_left_queue(prev) && prev != next && self.goes_on());
-        let Some((next_ea, is_dead)) = self.k.switch_between(self.vm.world(), c, prev, next, left.is_some())
-        else {
+    pub(crate) fn switch_from_left(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        debug_assert!(self.k.has_left_to_sleep(prev) && prev != next && self.goes_on());
+        let Some(next_ea) = self.k.switch_between(self.vm.world(), c, prev, next) else {
             return self.switch_otherwise(c, prev, next);
         };
-        let dead = if is_dead { prev } else { TaskId::IDLE };
+        let dead = TaskId::IDLE;
         if self.called(c, Op::Running, (next, &[next_ea.0]), || Frame::Scheduled { dead }) {
             self.scheduled_after(c, dead, true);
         }

@@ -32,7 +32,7 @@ impl<E: Engine> Sim<E> {
         cpu.lock.defers = true;
         cpu.need_resched = false;
         cpu.resched_at = keel_abi::Instant::NEVER;
-        if self.may_go(|| Frame::Deactivate) {
+        if self.may_go_spent(|| Frame::Deactivate) {
             self.deactivate_or_pick(c);
         }
     }
@@ -226,13 +226,13 @@ impl<E: Engine> Sim<E> {
     fn dispatched(&mut self, c: CpuId, rounds: u32, left: Option<Left>) {
         debug_assert!(self.goes_on());
         match self.moved_here(c, left) {
-            Some((prev, next)) => self.switch_from_left(c, prev, next, left),
+            Some((prev, next)) => self.switch_from_left(c, prev, next),
             None => self.dispatched_otherwise(c, rounds),
         }
     }
 
-    /// If `ops.dispatch` has moved a task here, and the CPU needs one: the previous task and that one. Nothing else is
-    /// left to do then. The previous task may be known to have `left`.
+    /// If `ops.dispatch` has moved a task here, and the CPU needs one because its task sleeps: the previous task and that
+    /// one. Nothing else is left to do then. The previous task may be known to have `left`.
     #[inline(always)]
     fn moved_here(&mut self, c: CpuId, left: Option<Left>) -> Option<(TaskId, TaskId)> {
         let cpu = &self.k.cpus.this_cpu;
@@ -241,16 +241,16 @@ impl<E: Engine> Sim<E> {
             return None;
         }
         let next = self.k.first_local(c)?;
-        debug_assert!(left.is_none() || self.k.has_left_queue(prev));
-        if left.is_none() && !self.k.has_left_queue(prev) {
+        debug_assert!(left.is_none() || self.k.has_left_to_sleep(prev));
+        if left.is_none() && !self.k.has_left_to_sleep(prev) {
             return None;
         }
         self.k.this_cpu().in_balance = false;
         Some((prev, next))
     }
 
-    /// Like `dispatched` if the scheduler has buffered dispatches, the previous task may continue, or there is nothing
-    /// to run.
+    /// Like `dispatched` if the scheduler has buffered dispatches, the previous task may continue or is dead, or there is
+    /// nothing to run.
     #[inline(never)]
     fn dispatched_otherwise(&mut self, c: CpuId, left: u32) {
         if !self.k.flush_dispatch(self.vm.world(), c) {
@@ -284,7 +284,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn nothing_found(&mut self, c: CpuId) {
         let prev = self.k.this_cpu().curr;
         let is_wanted = self.k.is_wanted_above(c);
-        if !is_wanted && self.k.has_left_queue(prev) && self.k.this_cpu().pauses.is_empty() {
+        if !is_wanted && self.k.has_left_to_sleep(prev) && self.k.this_cpu().pauses.is_empty() {
             self.k.end_balance(c, TaskId::IDLE);
             return self.switch_to_idle(c, prev);
         }

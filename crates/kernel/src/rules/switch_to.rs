@@ -45,9 +45,8 @@ impl Kernel {
         self.tell_switch(c, prev, (why, units), next);
     }
 
-    /// Like `switch_to`, with all that precedes it, from one of the scheduler's tasks that has left its queue to
-    /// another one. It may be known that the former `sleeps`. Returns where BPF sees the latter, and whether the former
-    /// is dead. Does nothing if there may be more to do.
+    /// Like `switch_to`, with all that precedes it, from one of the scheduler's tasks that has left its queue to sleep to
+    /// another one. Returns where BPF sees the latter. Does nothing if there may be more to do.
     #[inline(always)]
     pub(crate) fn switch_between<W: World>(
         &mut self,
@@ -55,8 +54,7 @@ impl Kernel {
         c: CpuId,
         prev: TaskId,
         next: TaskId,
-        sleeps: bool,
-    ) -> Option<(Ea, bool)> {
+    ) -> Option<Ea> {
         let (n, cpu) = (&mut self.tasks[next], &mut *self.cpus.this_cpu);
         let (is_ext, costs) = (n.class == SchedClass::Ext, &self.machine.costs);
         if !is_ext || self.scx.needs_slow_path || self.spinners > 0 || costs.distinguishes_switches_to_idle()
@@ -82,12 +80,8 @@ impl Kernel {
             self.leave_for_cpu(queue, next, rq);
         }
         self.counters.switches += 1;
-        let p = self.task(prev);
-        debug_assert!(!sleeps || p.why_leaves() == Why::Blocked);
-        let why = if sleeps { Why::Blocked } else { p.why_leaves() };
-        let units = p.leaves_cpu();
-        self.tell_switch(c, prev, (why, units), next);
-        Some((next_ea, why == Why::Exited))
+        self.tell_sleep(c, prev, next);
+        Some(next_ea)
     }
 
     /// Like `switch_to` from the idle task to one of the scheduler's, with its arrival. Returns where BPF sees that.
@@ -113,26 +107,33 @@ impl Kernel {
         Some(next_ea)
     }
 
-    /// Like `switch_to` the idle task from one of the scheduler's tasks that has left its queue. Returns whether that
-    /// is dead. Does nothing if there may be more to do.
+    /// Like `switch_to` the idle task from one of the scheduler's tasks that has left its queue to sleep. Does nothing if
+    /// there may be more to do; returns whether it has switched.
     #[inline(always)]
-    pub(crate) fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) -> Option<bool> {
+    pub(crate) fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) -> bool {
         let (cpu, costs) = (&mut *self.cpus.this_cpu, &self.machine.costs);
         if self.scx.needs_slow_path || self.spinners > 0 || costs.distinguishes_switches_to_idle() {
-            return None;
+            return false;
         }
         if cpu.fair.curr().is_some() {
-            return None;
+            return false;
         }
         cpu.spent_ps += costs.context_switch_ns * 1000;
         cpu.next_class = SchedClass::Idle;
         cpu.curr = TaskId::IDLE;
         self.counters.switches += 1;
-        let p = self.task(prev);
-        let (why, units) = (p.why_leaves(), p.leaves_cpu());
         self.note_turn_to_idle(c, true);
-        self.tell_switch(c, prev, (why, units), TaskId::IDLE);
-        Some(why == Why::Exited)
+        self.tell_sleep(c, prev, TaskId::IDLE);
+        true
+    }
+
+    /// `prev` leaves the CPU to sleep, and that is emitted.
+    #[inline(always)]
+    fn tell_sleep(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        let p = self.task(prev);
+        debug_assert_eq!(p.why_leaves(), Why::Blocked);
+        let units = p.leaves_cpu();
+        self.tell_switch(c, prev, (Why::Blocked, units), next);
     }
 
     /// Emits that `next` follows `prev`, which leaves for this reason and has done this much since that was last

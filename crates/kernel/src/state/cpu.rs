@@ -339,7 +339,7 @@ impl Cpu {
         if !is_last {
             return self.moment();
         }
-        self.settle_costs();
+        self.settle_spent();
         self.clock
     }
 
@@ -347,9 +347,15 @@ impl Cpu {
     #[inline]
     pub(crate) fn settle_costs(&mut self) {
         if self.spent_ps >= 1000 {
-            let ns = full_ns(self.spent_ps);
-            self.clock = Instant::from_ns(self.clock.as_ns() + ns);
-            self.spent_ps -= ns * 1000;
+            self.settle_spent();
         }
+    }
+
+    /// Like `settle_costs` after a step that certainly costs something, so that it need not ask.
+    #[inline(always)]
+    pub(crate) fn settle_spent(&mut self) {
+        let ns = full_ns(self.spent_ps);
+        self.clock = Instant::from_ns(self.clock.as_ns() + ns);
+        self.spent_ps -= ns * 1000;
     }
 }

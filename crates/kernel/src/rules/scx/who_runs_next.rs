@@ -5,6 +5,7 @@
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
+use crate::state::task::State;
 use keel_abi::bpf::World;
 use keel_abi::scx::ops_flags;
 use keel_abi::{CpuId, TaskId};
@@ -64,12 +65,15 @@ impl Kernel {
         self.is_queued(cpu.curr) && !asks
     }
 
-    /// Returns whether it is one of the scheduler's tasks that has left its queue, to sleep or to exit.
+    /// Returns whether the task that a CPU is about to switch from is one of the scheduler's that has left its queue to
+    /// sleep.
     #[inline(always)]
-    pub(crate) fn has_left_queue(&self, task: TaskId) -> bool {
+    pub(crate) fn has_left_to_sleep(&self, task: TaskId) -> bool {
         !task.is_idle() && {
             let t = &self.tasks[task];
-            !t.queued && t.class == SchedClass::Ext
+            let sleeps = t.state == State::Blocked && t.class == SchedClass::Ext;
+            debug_assert!(!sleeps || !t.queued, "a CPU picks only after its task has left its queue");
+            sleeps
         }
     }
 
