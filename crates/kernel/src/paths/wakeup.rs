@@ -128,7 +128,7 @@ impl<E: Engine> Sim<E> {
         if answer as u32 as usize >= self.k.cpus.len() {
             std::hint::cold_path();
             self.k.this_cpu().returned = answer as u64;
-            return self.wake_selected_later(c, task, flags, waker);
+            return self.wake_selected_otherwise(c, task, flags, waker);
         }
         let answer = CpuId(answer as u32);
         if let Some(chosen) = self.selected::<true>(c, task, answer, flags, waker) {
@@ -136,9 +136,22 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Like `wake_selected`, if that had to wait.
+    /// Like `wake_selected`, if that had to wait. If nothing has changed about the task, as is usual, the waker goes on as
+    /// if it had not paused.
     #[inline(never)]
     pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        let t = &self.k.tasks[task];
+        let may_choose = t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0;
+        match may_choose && self.k.this_cpu().pauses.is_empty() {
+            true => self.wake_selected(c, task, flags, waker),
+            false => self.wake_selected_otherwise(c, task, flags, waker),
+        }
+    }
+
+    /// Like `wake_selected` for an answer that is no CPU, for a task that others have changed meanwhile, and for a CPU that
+    /// has a reason to pause.
+    #[inline(never)]
+    fn wake_selected_otherwise(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.answered_cpu(c, answer);
         let chosen = match (answer as u32 as usize) < self.k.cpus.len() {
@@ -153,8 +166,8 @@ impl<E: Engine> Sim<E> {
     }
 
     /// The CPU that the scheduler has `chosen`, if the waker goes on with that one itself. `STRAIGHT` means that the
-    /// waker has not paused since it asked about one of the scheduler's tasks that may choose between CPUs. Then BPF
-    /// can't see the choice yet.
+    /// waker does not pause from the answer on, which is about one of the scheduler's tasks that may choose between CPUs.
+    /// Then BPF can't see the choice yet.
     #[inline(always)]
     fn selected<const STRAIGHT: bool>(
         &mut self,

@@ -217,7 +217,7 @@ impl<E: Engine> Sim<E> {
             return self.dispatched_otherwise(c, left);
         };
         if self.may_go_straight(|| Frame::Switch { next }) {
-            self.switch_from_left_later(c, prev, next);
+            self.switch_from_left(c, prev, next);
         }
     }
 
