@@ -78,7 +78,7 @@ impl<E: Engine> Sim<E> {
         debug_assert!(!self.k.this_cpu().pauses.is_parked(), "who is in line for a lock goes nowhere");
         let stays = self.k.stays_first();
         if !stays {
-            self.leave(frame());
+            self.leave(frame);
         }
         stays
     }
@@ -88,7 +88,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn may_go_settled(&mut self, frame: impl FnOnce() -> Frame) -> bool {
         let stays = self.k.stays_first_settled();
         if !stays {
-            self.leave(frame());
+            self.leave(frame);
         }
         stays
     }
@@ -99,7 +99,7 @@ impl<E: Engine> Sim<E> {
         debug_assert!(!self.k.this_cpu().pauses.is_parked(), "who is in line for a lock goes nowhere");
         let stays = self.k.stays_first_spent();
         if !stays {
-            self.leave(frame());
+            self.leave(frame);
         }
         stays
     }
@@ -110,7 +110,7 @@ impl<E: Engine> Sim<E> {
         let is_free = self.k.this_cpu().pauses.is_empty();
         match is_free {
             true => debug_assert!(self.k.stays_first(), "the step made nobody due"),
-            false => self.leave(frame()),
+            false => self.leave(frame),
         }
         is_free
     }
@@ -137,15 +137,15 @@ impl<E: Engine> Sim<E> {
             debug_assert!(self.k.stays_first(), "the step made nobody due");
             step(self);
         } else {
-            self.leave(frame);
+            self.leave(|| frame);
         }
     }
 
     /// Leaves a frame for the loop.
     #[inline(always)]
-    fn leave(&mut self, frame: Frame) {
+    fn leave(&mut self, frame: impl FnOnce() -> Frame) {
         std::hint::cold_path();
-        self.k.this_cpu().stack.push(frame);
+        self.k.this_cpu().stack.push_made(frame);
     }
 
     /// Waits for a change by others: the step of `frame` checks for it every `ns`. While no other CPU comes first,
@@ -170,7 +170,7 @@ impl<E: Engine> Sim<E> {
     ) {
         match self.begin(c, op, subject, args) {
             Begun::Over => self.go(frame, step),
-            Begun::Suspended => self.leave_call(frame),
+            Begun::Suspended => self.leave_call(|| frame),
         }
     }
 
@@ -202,7 +202,7 @@ impl<E: Engine> Sim<E> {
         match self.begin_known(c, op, subject, args) {
             Begun::Over => self.may_go_settled(frame),
             Begun::Suspended => {
-                self.leave_call(frame());
+                self.leave_call(frame);
                 false
             }
         }
@@ -210,11 +210,9 @@ impl<E: Engine> Sim<E> {
 
     /// Leaves an unfinished call, and the frame that follows it, for the loop.
     #[inline(always)]
-    fn leave_call(&mut self, frame: Frame) {
+    fn leave_call(&mut self, frame: impl FnOnce() -> Frame) {
         std::hint::cold_path();
-        let stack = &mut self.k.this_cpu().stack;
-        stack.push(frame);
-        stack.push(Frame::Resume);
+        self.k.this_cpu().stack.push_two(frame, || Frame::Resume);
     }
 }
 

@@ -378,13 +378,12 @@ impl<E: Engine> Sim<E> {
         if !self.k.stays_first_settled() {
             std::hint::cold_path();
             let stack = &mut self.k.this_cpu().stack;
-            stack.push(Frame::Woken { task, target });
-            return stack.push(Frame::Enqueued { task, enq_flags });
+            return stack.push_two(|| Frame::Woken { task, target }, || Frame::Enqueued { task, enq_flags });
         }
         self.enqueued(c, task, enq_flags);
         match self.k.stays_first() {
             true => self.woken_ext(c, task, target, true),
-            false => self.k.this_cpu().stack.push(Frame::Woken { task, target }),
+            false => self.k.this_cpu().stack.push_made(|| Frame::Woken { task, target }),
         }
     }
 

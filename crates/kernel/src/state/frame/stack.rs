@@ -33,6 +33,44 @@ impl Stack {
         *self.next_place() = frame;
     }
 
+    /// Like `push` in the paths of every event: what is rare is a call here, which makes the frame for itself.
+    #[inline(always)]
+    pub(crate) fn push_made(&mut self, frame: impl FnOnce() -> Frame) {
+        let top = self.top;
+        if top < NEAR {
+            self.top = top + 1;
+            self.near[top] = frame();
+        } else {
+            self.push_far(frame());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_far(&mut self, frame: Frame) {
+        self.push(frame);
+    }
+
+    /// Like `push_made` for two frames: `above` runs first, then `below`.
+    #[inline(always)]
+    pub(crate) fn push_two(&mut self, below: impl FnOnce() -> Frame, above: impl FnOnce() -> Frame) {
+        let top = self.top;
+        if top < NEAR - 1 {
+            self.top = top + 2;
+            self.near[top] = below();
+            self.near[top + 1] = above();
+        } else {
+            self.push_two_far(below(), above());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_two_far(&mut self, below: Frame, above: Frame) {
+        self.push(below);
+        self.push(above);
+    }
+
     #[inline(always)]
     fn next_place(&mut self) -> &mut Frame {
         let top = self.top;
@@ -91,15 +129,18 @@ mod tests {
     fn the_last_comes_first_however_many_there_are() {
         let mut stack = Stack::new();
         let frame = |n| Frame::Unlock { rq: CpuId(n) };
-        stack.extend((0..100).map(frame));
+        (0..100).step_by(2).for_each(|n| stack.push_two(|| frame(n), || frame(n + 1)));
         stack.push(frame(100));
         for n in (0..=100).rev() {
             assert_eq!(stack.pop(), Some(&frame(n)));
         }
         assert_eq!(stack.pop(), None);
         assert_eq!(stack.pop(), None);
-        stack.push(frame(7));
-        assert_eq!(stack.pop(), Some(&frame(7)));
+        stack.extend((1..8).map(frame));
+        stack.push_two(|| frame(8), || frame(9));
+        for n in (1..10).rev() {
+            assert_eq!(stack.pop(), Some(&frame(n)));
+        }
         assert_eq!(stack.pop(), None);
     }
 }
