@@ -2,7 +2,8 @@
 //! what is known of the function and of the callback.
 //!
 //! The simple ones call hardly anything that isn't inlined, so an engine's entry for one of them has no frame of its own.
-//! Until a call is known to be usual, it has only set the CPU's clock.
+//! Until a call is known to be usual, it has at most set the CPU's clock. Those that nobody can observe before the next
+//! call don't need that: the next call, or the end of the callback, sets it, too.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
@@ -169,7 +170,6 @@ impl Kernel {
         value: u64,
         is_settled: bool,
     ) -> Answer {
-        self.callback_comes_to(site.usage);
         let price_ps = self.price_at_once(f, is_settled)?;
         let callback = &self.cpus.this_cpu.callback;
         let may_call = callback.is_usual() && self.terms[f as usize].allows_callback(callback.caller.op);
@@ -192,7 +192,6 @@ impl Kernel {
         is_settled: bool,
     ) -> Answer {
         const RARE_FLAGS: u64 = enq::CLEAR_OPSS | enq::DSQ_PRIQ | enq::IMMED;
-        self.callback_comes_to(site.usage);
         let f = F::DsqInsertVtime;
         let price_ps = self.price_at_once(f, is_settled)?;
         let callback = &self.cpus.this_cpu.callback;
