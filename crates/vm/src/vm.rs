@@ -578,15 +578,13 @@ impl Engine for Vm {
         begins(host);
         // SAFETY: the place is the callback's own. The fiber at hand has no job, and nobody uses a reference to its
         // context or to the world. The code is where emitted code begins as a callback.
-        let left = unsafe {
+        let (left, context) = unsafe {
             put_args(self.at_hand.args, &args);
             rewind(&mut *context);
             take_carry(context, host);
             connect(context, host);
             fiber::start(context, code)
         };
-        // The same one, but from memory, so that no register is kept for it while the callback runs.
-        let context = self.at_hand.context;
         // SAFETY: the same.
         let usage = unsafe {
             disconnect(context, host);

@@ -8,7 +8,7 @@ use super::held::{Line, Near};
 use super::live::{self, Set};
 use super::moves::{self, Mover};
 use super::registers::{
-    A, A8, A32, B, CONTEXT, DELTA, FRAME, at, at_entry, at_sum, field, half, part, part_of_b, whole,
+    A, A8, A32, B, DELTA, FRAME, at, at_entry, at_sum, field, half, part, part_of_b, whole,
 };
 use super::values::Value;
 use crate::code::op::{Access, Operand, Size, in_frame};
@@ -336,10 +336,5 @@ impl Emitter<'_> {
                 self.asm.mem_imm(IMMEDIATE[at], mem, kept as i32);
             }
         }
-    }
-
-    /// Reloads the context from the stack after a call of a C function.
-    pub(super) fn reload_context(&mut self) {
-        self.asm.reg_mem(Code::Mov_r64_rm64, CONTEXT, at(iced_x86::Register::RSP, 0));
     }
 }

@@ -174,7 +174,7 @@ impl<'a> Emitter<'a> {
 
     /// Emits the function, which starts at a label, and returns where it begins as a callback.
     pub(super) fn function(mut self, label: Label) -> Label {
-        let start = entry::emit_start(self.asm, self.live_at(0), self.target.has_may_goto);
+        let start = entry::emit_start(self.asm, label, &self.target, self.live_at(0));
         self.asm.bind(label);
         self.enter();
         // Is the operation the second one of a pair?
@@ -233,20 +233,26 @@ impl<'a> Emitter<'a> {
         for nth in 0..self.kept.len() {
             self.asm.reg(Code::Push_r64, whole(self.kept[nth]));
         }
-        if self.has_padding() {
+        // Where calls find it again.
+        for _ in 0..self.words() {
             self.asm.reg(Code::Push_r64, CONTEXT);
         }
-        // Where calls find it again.
-        self.asm.reg(Code::Push_r64, CONTEXT);
         let read = self.live.first().copied().unwrap_or(0);
         for reg in live::each(read, 0..=9).filter(|reg| !(1..=5).contains(reg)) {
             self.zero(reg);
         }
     }
 
-    /// With the context and the return address, an even number of words keeps the stack aligned.
-    fn has_padding(&self) -> bool {
-        !self.kept.len().is_multiple_of(2)
+    /// How often the context is on the function's stack: with the return address, an even number of words keeps that
+    /// aligned. A callback begins with the context in front of the return address, and an aligned stack.
+    fn words(&self) -> usize {
+        if self.target.is_callback { 0 } else { 1 + self.kept.len() % 2 }
+    }
+
+    /// Reloads the context from the stack after a call of a C function.
+    pub(super) fn reload_context(&mut self) {
+        let above = if self.target.is_callback { 8 } else { 0 };
+        self.asm.reg_mem(Code::Mov_r64_rm64, CONTEXT, at(Register::RSP, above));
     }
 
     fn exit(&mut self) {
@@ -256,8 +262,10 @@ impl<'a> Emitter<'a> {
 
     /// Returns to the caller.
     pub(super) fn leave(&mut self) {
-        let words = if self.has_padding() { 2 } else { 1 };
-        self.asm.reg_imm(Code::Add_rm64_imm8, Register::RSP, 8 * words);
+        let words = self.words();
+        if words > 0 {
+            self.asm.reg_imm(Code::Add_rm64_imm8, Register::RSP, 8 * words as i32);
+        }
         for nth in (0..self.kept.len()).rev() {
             self.asm.reg(Code::Pop_r64, whole(self.kept[nth]));
         }

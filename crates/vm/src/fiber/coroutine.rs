@@ -86,7 +86,7 @@ pub(super) unsafe fn resume<'a>(
 
 /// # Safety
 /// None: there is no emitted code for these hosts.
-pub(crate) unsafe fn start(_: *mut Context, _: StartFn) -> Left {
+pub(crate) unsafe fn start(_: *mut Context, _: StartFn) -> (Left, *mut Context) {
     unreachable!("code is emitted for x86-64 only")
 }
 

@@ -1,8 +1,8 @@
 //! The switch between a fiber and the code that enters it, for x86-64's System V calling convention.
 //!
-//! A fiber that is left has the registers that a C function must preserve on its stack. The code that enters a fiber
-//! knows that this changes registers, and keeps nothing there. No code here changes floating-point rounding modes. A
-//! discarded fiber leaves its frames where they are: they own nothing.
+//! A fiber that is left has the registers that a C function must preserve on its stack. Entering a fiber is a block of
+//! assembly in the code that does it, which knows that this changes registers, and keeps nothing there. No code here
+//! changes floating-point rounding modes. A discarded fiber leaves its frames where they are: they own nothing.
 //!
 //! A panic never crosses a switch, since the trampolines catch it ([`crate::calls`]). So the switch has no unwind
 //! tables.
@@ -19,17 +19,17 @@ use std::ptr::NonNull;
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct Link {
-    /// Where a job's stack begins: the address to which it returns is below, and above are its seventh argument and the
-    /// context.
+    /// Where a job's stack begins: the address to which it returns is below, and the context is there.
     top: u64,
     /// Where the fiber was left.
     fiber: u64,
-    /// The stack of the code that entered it, with what `keep_outside` has pushed on top.
+    /// The stack of the code that entered it.
     outside: u64,
 }
 
-/// Bytes above [`Link::top`].
-const TOP_BYTES: usize = 16;
+/// Bytes from [`Link::top`] to the end of the stack. A job begins like a C function with two return addresses: so emitted
+/// code that only begins there aligns no stack for its calls.
+const TOP_BYTES: usize = 8;
 
 /// A fiber's stack.
 pub(super) struct Routine {
@@ -42,7 +42,7 @@ impl Routine {
         // SAFETY: the context is new, and nobody else uses it. A stack is larger than that, and its base is aligned.
         unsafe {
             context.as_mut().link.top = top as u64;
-            (top as *mut *mut Context).add(1).write(context.as_ptr());
+            (top as *mut *mut Context).write(context.as_ptr());
         }
         Self { _stack: stack }
     }
@@ -71,44 +71,28 @@ impl Routine {
     pub(super) fn stop(&mut self) {}
 }
 
-/// Pushes the registers that a C function must preserve.
-macro_rules! keep {
-    () => {
-        "push r15; push r14; push r13; push r12; push rbx; push rbp"
-    };
-}
-
-/// Pops the registers that [`keep`] has pushed.
-macro_rules! give_back {
-    () => {
-        "pop rbp; pop rbx; pop r12; pop r13; pop r14; pop r15"
-    };
-}
-
-/// Pushes those of them that Rust doesn't let a block of assembly change.
-macro_rules! keep_outside {
-    () => {
-        "push rbx; push rbp"
-    };
-}
-
-/// Pops the registers that [`keep_outside`] has pushed.
-macro_rules! give_back_outside {
-    () => {
-        "pop rbp; pop rbx"
-    };
-}
-
-/// Calls something that enters a fiber, with the context in rdi, and what else it takes in rsi. When it returns, all
-/// registers may have changed, except for those of [`keep_outside`]: so each of the others is saved once, by the
-/// caller's own code and only if that uses it.
+/// Enters a fiber with this assembly, with the context in rdi, and what else that takes in rsi. It ends with a job's return
+/// to this place, or with [`pause`], which continues behind the first instruction there. All registers may have changed
+/// then, and the caller's own code saves those that it uses. Rust doesn't let a block of assembly change rbx and rbp.
 macro_rules! enter {
-    ($way:path, $context:expr, $second:expr) => {{
-        let (value, signal): (u64, u32);
+    ($way:literal, $context:expr, $second:expr $(, $name:ident = $kind:ident $what:expr)*) => {{
+        let (value, signal, context): (u64, u32, *mut Context);
         asm!(
-            "call {way}",
-            way = sym $way,
-            inout("rdi") $context => _,
+            "push rbx",
+            "push rbp",
+            "mov [rdi + {outside}], rsp",
+            $way,
+            "2: xor edx, edx",
+            "3: .if (3b - 2b) - {skipped}",
+            ".error \"what a pause skips has another size\"",
+            ".endif",
+            "mov rsp, [rdi + {outside}]",
+            "pop rbp",
+            "pop rbx",
+            $($name = $kind $what,)*
+            outside = const OUTSIDE,
+            skipped = const NO_SIGNAL_BYTES,
+            inout("rdi") $context => context,
             inout("rsi") $second => _,
             out("rax") value,
             out("edx") signal,
@@ -118,10 +102,17 @@ macro_rules! enter {
             out("r15") _,
             clobber_abi("C"),
         );
-        // What leaves a fiber passes on a signal, and `start_there` and `begin_there` 0.
-        Left { value, signal: Signal::from_number(signal) }
+        // A job ends with signal 0, and what leaves a fiber passes on a signal.
+        (Left { value, signal: Signal::from_number(signal) }, context)
     }};
 }
+
+/// Where these are in the context.
+const OUTSIDE: usize = offset_of!(Context, link) + offset_of!(Link, outside);
+const FIBER: usize = offset_of!(Context, link) + offset_of!(Link, fiber);
+const TOP: usize = offset_of!(Context, link) + offset_of!(Link, top);
+/// The size of the instruction that says that there is no signal.
+const NO_SIGNAL_BYTES: usize = 2;
 
 /// The job of a fiber whose code is interpreted.
 unsafe extern "C" fn interpret(
@@ -137,33 +128,17 @@ unsafe extern "C" fn interpret(
     unsafe { calls::invoke(context, (*context).job.function, r10, [a, b, c, d, e]) }
 }
 
-/// Enters the context's fiber, which starts a callback of emitted code.
+/// Enters the context's fiber, which starts a callback of emitted code. Returns the context, too, so that the caller
+/// doesn't keep it.
 ///
 /// # Safety
 /// `code` is where emitted code begins as a callback, and the fiber has no job; its stack is large enough for eight
 /// frames. Nobody uses a reference to its context.
 #[inline(always)]
-pub(crate) unsafe fn start(context: *mut Context, code: StartFn) -> Left {
+pub(crate) unsafe fn start(context: *mut Context, code: StartFn) -> (Left, *mut Context) {
+    // Emitted code expects the context in rdi, leaves it there, and preserves no other register.
     // SAFETY: as above.
-    unsafe { enter!(start_there, context, code) }
-}
-
-/// Calls emitted code on the fiber's stack. That expects the context in rdi, and preserves no register.
-#[unsafe(naked)]
-unsafe extern "C" fn start_there() {
-    naked_asm!(
-        keep_outside!(),
-        "mov [rdi + {outside}], rsp",
-        "mov rsp, [rdi + {top}]",
-        "call rsi",
-        "mov rdi, [rsp + 8]",
-        "mov rsp, [rdi + {outside}]",
-        give_back_outside!(),
-        "xor edx, edx",
-        "ret",
-        outside = const offset_of!(Context, link) + offset_of!(Link, outside),
-        top = const offset_of!(Context, link) + offset_of!(Link, top),
-    )
+    unsafe { enter!("mov rsp, [rdi + {top}]; call rsi", context, code, top = const TOP) }
 }
 
 /// Calls `body` with the job's arguments on the fiber's stack.
@@ -171,19 +146,19 @@ unsafe extern "C" fn start_there() {
 /// # Safety
 /// The fiber's stack is not in use, and the job is set.
 unsafe fn begin(context: *mut Context, body: NativeFn) -> Left {
-    // SAFETY: as above.
-    unsafe { enter!(begin_there, context, body) }
+    // SAFETY: as above; this also leaves the context in rdi.
+    unsafe {
+        enter!("mov rsp, [rdi + {top}]; call {job}", context, body, top = const TOP, job = sym begin_there).0
+    }
 }
 
-/// As [`begin`].
+/// Calls the C function in rsi with the job's arguments, on the fiber's stack, with the context in rdi. Leaves that there.
 #[unsafe(naked)]
 unsafe extern "C" fn begin_there() {
     naked_asm!(
-        keep_outside!(),
-        "mov [rdi + {outside}], rsp",
-        "mov rsp, [rdi + {top}]",
-        "mov rax, [rdi + {args} + 32]",
-        "mov [rsp], rax",
+        // The context again aligns the stack.
+        "push rdi",
+        "push [rdi + {args} + 32]",
         "mov rax, rsi",
         "mov rsi, [rdi + {r10}]",
         "mov rdx, [rdi + {args}]",
@@ -191,13 +166,9 @@ unsafe extern "C" fn begin_there() {
         "mov r8, [rdi + {args} + 16]",
         "mov r9, [rdi + {args} + 24]",
         "call rax",
-        "mov rdi, [rsp + 8]",
-        "mov rsp, [rdi + {outside}]",
-        "xor edx, edx",
-        give_back_outside!(),
+        "pop rdi",
+        "pop rdi",
         "ret",
-        outside = const offset_of!(Context, link) + offset_of!(Link, outside),
-        top = const offset_of!(Context, link) + offset_of!(Link, top),
         args = const offset_of!(Context, job) + offset_of!(Job, args),
         r10 = const offset_of!(Context, job) + offset_of!(Job, r10),
     )
@@ -213,40 +184,36 @@ pub(super) unsafe fn resume<'a>(
     value: u64,
     _: impl FnOnce() -> &'a mut Routine,
 ) -> Left {
-    // SAFETY: as above.
-    unsafe { enter!(resume_there, context, value) }
+    // SAFETY: as above. The job returns here and no longer to the code that began it.
+    unsafe {
+        enter!(
+            "lea rax, [rip + 2f]; mov rcx, [rdi + {top}]; mov [rcx - 8], rax; mov rsp, [rdi + {fiber}]; \
+             mov rax, rsi; pop rbp; pop rbx; pop r12; pop r13; pop r14; pop r15; ret",
+            context,
+            value,
+            top = const TOP,
+            fiber = const FIBER
+        )
+        .0
+    }
 }
 
-/// As [`resume`].
-#[unsafe(naked)]
-unsafe extern "C" fn resume_there() {
-    naked_asm!(
-        keep_outside!(),
-        "mov rax, rsi",
-        "mov [rdi + {outside}], rsp",
-        "mov rsp, [rdi + {fiber}]",
-        give_back!(),
-        "ret",
-        outside = const offset_of!(Context, link) + offset_of!(Link, outside),
-        fiber = const offset_of!(Context, link) + offset_of!(Link, fiber),
-    )
-}
-
-/// Leaves the fiber until it is resumed, and returns what it is resumed with. The code that resumes it continues when its
-/// job is done, and not the code that began it: all of them expect the same on their stack.
+/// Leaves the fiber until it is resumed, and returns what it is resumed with.
 ///
 /// # Safety
 /// Called on the fiber of this context.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) -> u64 {
     naked_asm!(
-        keep!(),
+        "push r15; push r14; push r13; push r12; push rbx; push rbp",
         "mov [rdi + {fiber}], rsp",
-        "mov rsp, [rdi + {outside}]",
+        "mov rax, [rdi + {top}]",
+        "mov rax, [rax - 8]",
+        "add rax, {skipped}",
         "mov edx, esi",
-        give_back_outside!(),
-        "ret",
-        outside = const offset_of!(Context, link) + offset_of!(Link, outside),
-        fiber = const offset_of!(Context, link) + offset_of!(Link, fiber),
+        "jmp rax",
+        fiber = const FIBER,
+        top = const TOP,
+        skipped = const NO_SIGNAL_BYTES,
     )
 }
