@@ -98,6 +98,9 @@ impl Frequent {
                 | Self::DsqInsertVtime
                 | Self::TaskSetSlice
                 | Self::TaskSetVtime
+                | Self::TaskCpu
+                | Self::TaskFromPid
+                | Self::TaskRelease
         )
     }
 }

@@ -45,6 +45,21 @@ impl Kernel {
                 let place = (Ea(a[0]), field::SCX_DSQ_VTIME);
                 self.write_task_at_once(site, F::TaskSetVtime, place, a[1], is_settled)
             }
+            Frequent::TaskCpu => self.answer_at_once(
+                site,
+                F::TaskCpu,
+                #[inline(always)]
+                |k| Some(u64::from(k.task_and_state_at(Ea(a[0]))?.1.cpu.0)),
+                is_settled,
+            ),
+            Frequent::TaskFromPid => self.answer_at_once(
+                site,
+                F::TaskFromPid,
+                #[inline(always)]
+                |k| Some(k.task_from_pid(a[0] as i32).0),
+                is_settled,
+            ),
+            Frequent::TaskRelease => self.release_task_at_once(site, is_settled),
             _ => self.serve_in_turn(site, which, a),
         }
     }
@@ -160,6 +175,38 @@ impl Kernel {
         Ok(0)
     }
 
+    /// A plain callback's call of a function that only answers, if it has an answer at once.
+    #[inline(always)]
+    fn answer_at_once<W: World>(
+        &mut self,
+        site: CallSite<'_, W>,
+        f: F,
+        answer: impl FnOnce(&Self) -> Option<u64>,
+        is_settled: bool,
+    ) -> Answer {
+        let at = self.callback_comes_to(site.usage);
+        let price_ps = self.price_at_once(f, is_settled)?;
+        if !self.may_call(f) {
+            return RARE;
+        }
+        self.comes_first_at_once(at)?;
+        let Some(value) = answer(self) else { return RARE };
+        self.now = self.now.max(at);
+        self.pays_at_once(site.number, price_ps, is_settled);
+        Ok(value)
+    }
+
+    /// A usual callback's release of a task: references to tasks are not counted.
+    #[inline(always)]
+    fn release_task_at_once<W: World>(&mut self, site: CallSite<'_, W>, is_settled: bool) -> Answer {
+        let price_ps = self.price_at_once(F::TaskRelease, is_settled)?;
+        if !self.may_call(F::TaskRelease) {
+            return RARE;
+        }
+        self.pays_at_once(site.number, price_ps, is_settled);
+        Ok(0)
+    }
+
     /// A usual callback's write to a field of a `task_struct`, which no other CPU can observe before its next call.
     #[inline(always)]
     fn write_task_at_once<W: World>(
@@ -171,9 +218,7 @@ impl Kernel {
         is_settled: bool,
     ) -> Answer {
         let price_ps = self.price_at_once(f, is_settled)?;
-        let callback = &self.cpus.this_cpu.callback;
-        let may_call = callback.is_usual() && self.terms[f as usize].allows_callback(callback.caller.op);
-        if !may_call || self.task_at(task).is_none() {
+        if !self.may_call(f) || self.task_at(task).is_none() {
             return RARE;
         }
         if !site.world.put_words_at_once(task.offset(field), [value]) {
@@ -218,6 +263,13 @@ impl Kernel {
         cpu.direct_by = Some((subject, cpu.callback.caller));
         self.counters.scheduler_inserts += 1;
         Ok(1)
+    }
+
+    /// Returns whether the callback is a usual one that may call the function.
+    #[inline(always)]
+    fn may_call(&self, f: F) -> bool {
+        let callback = &self.cpus.this_cpu.callback;
+        callback.is_usual() && self.terms[f as usize].allows_callback(callback.caller.op)
     }
 
     /// What a call of a function costs, with what its CPU has spent before, if its answer is not to wait for anything.

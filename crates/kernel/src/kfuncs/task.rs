@@ -5,7 +5,7 @@ use crate::state::bpf::functions::F;
 use crate::state::kernel::Kernel;
 use crate::state::layout::TASK_STRIDE;
 use crate::state::mirror::FIRST_TID;
-use crate::state::task::{Member, State};
+use crate::state::task::{Member, State, Task};
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ops_flags;
 use keel_abi::{CpuId, TaskId};
@@ -14,8 +14,15 @@ impl Kernel {
     /// The task whose `task_struct` begins at `at`; kfunc pointers are checked by type.
     #[inline]
     pub(crate) fn task_at(&self, at: Ea) -> Option<TaskId> {
+        Some(self.task_and_state_at(at)?.0)
+    }
+
+    /// Like `task_at`, with what the kernel knows of the task.
+    #[inline]
+    pub(super) fn task_and_state_at(&self, at: Ea) -> Option<(TaskId, &Task)> {
         let number = at.0.wrapping_sub(self.task_base.0) / TASK_STRIDE;
-        (self.tasks.numbered(number)?.ea == at).then_some(TaskId(number as u32))
+        let task = self.tasks.numbered(number)?;
+        (task.ea == at).then_some((TaskId(number as u32), task))
     }
 
     /// Writes a field of the `task_struct` at `at`; the answer is whether it is one.
@@ -29,8 +36,8 @@ impl Kernel {
     }
 
     pub(super) fn task_cpu(&self, at: u64) -> Served {
-        match self.task_at(Ea(at)) {
-            Some(task) => u64::from(self.tasks[task].cpu.0).into(),
+        match self.task_and_state_at(Ea(at)) {
+            Some((_, task)) => u64::from(task.cpu.0).into(),
             None => self.idle_task_at(at).unwrap_or(0).into(),
         }
     }
@@ -69,9 +76,9 @@ impl Kernel {
     #[inline]
     pub(super) fn task_from_pid(&self, pid: i32) -> Ea {
         let number = i64::from(pid) - i64::from(crate::state::setup::FIRST_PID);
-        let task = u32::try_from(number).ok().map(TaskId).filter(|t| t.index() < self.tasks.len());
-        match task {
-            Some(task) if self.tasks[task].state != State::Dead => self.tasks[task].ea,
+        // A negative number is too large.
+        match self.tasks.numbered(number as u64) {
+            Some(task) if task.state != State::Dead => task.ea,
             _ => Ea::NULL,
         }
     }
