@@ -11,7 +11,7 @@ use keel_abi::bpf::{Frequent, Host, Progress};
 use std::ptr;
 
 /// Goes on with the callback of this context, which is that of a fiber among these. If it waits for the value of a
-/// call, the call is made before the fiber is entered.
+/// call, the call is made before the fiber is entered. Returns the context, too, as [`fiber::start`] does.
 ///
 /// # Safety
 /// It is suspended, and nobody uses a reference to its context or its world.
@@ -20,7 +20,7 @@ pub(crate) unsafe fn go_on<H: Host<VmWorld>>(
     context: *mut Context,
     host: &mut H,
     fibers: &mut [Fiber],
-) -> Left {
+) -> (Left, *mut Context) {
     // SAFETY: as above.
     unsafe {
         let mut value = 0;
@@ -29,13 +29,13 @@ pub(crate) unsafe fn go_on<H: Host<VmWorld>>(
         } else {
             match calls::ask_again(context, host, &mut *(*context).world) {
                 Some(answer) => value = answer,
-                None => return Left { value: 0, signal: not_answered(context) },
+                None => return (Left { value: 0, signal: not_answered(context) }, context),
             }
         }
         connect(context, host);
-        let left = fiber::resume(context, value, fibers);
+        let (left, context) = fiber::resume(context, value, fibers);
         disconnect(context, host);
-        left
+        (left, context)
     }
 }
 

@@ -119,12 +119,12 @@ impl Fiber {
 }
 
 /// Enters the fiber of this context, which is one of these, and continues where it was suspended, with this value of the
-/// call that it waits for.
+/// call that it waits for. Returns the context, too, as [`start`] does.
 ///
 /// # Safety
 /// It was suspended, and nobody uses a reference to its context.
 #[inline(always)]
-pub(crate) unsafe fn resume(context: *mut Context, value: u64, fibers: &mut [Fiber]) -> Left {
+pub(crate) unsafe fn resume(context: *mut Context, value: u64, fibers: &mut [Fiber]) -> (Left, *mut Context) {
     // SAFETY: as above.
     unsafe { way::resume(context, value, || &mut fibers[(*context).number as usize].routine) }
 }

@@ -627,7 +627,7 @@ impl Engine for Vm {
         let seat = &mut self.seats[cpu.index()];
         let context = *seat.suspended.last().expect("a callback of this CPU is suspended");
         // SAFETY: the context is the fiber's own, and nobody uses a reference to it or to the world.
-        let Left { value, signal } = unsafe { go_on(context, host, &mut self.fibers) };
+        let (Left { value, signal }, context) = unsafe { go_on(context, host, &mut self.fibers) };
         if signal == Signal::Suspended {
             return Progress::Suspended;
         }

@@ -77,11 +77,11 @@ impl Routine {
 /// # Safety
 /// The fiber was suspended.
 pub(super) unsafe fn resume<'a>(
-    _: *mut Context,
+    context: *mut Context,
     value: u64,
     routine: impl FnOnce() -> &'a mut Routine,
-) -> Left {
-    routine().go_on(value)
+) -> (Left, *mut Context) {
+    (routine().go_on(value), context)
 }
 
 /// # Safety

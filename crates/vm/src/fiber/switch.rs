@@ -183,7 +183,7 @@ pub(super) unsafe fn resume<'a>(
     context: *mut Context,
     value: u64,
     _: impl FnOnce() -> &'a mut Routine,
-) -> Left {
+) -> (Left, *mut Context) {
     // SAFETY: as above. The job returns here and no longer to the code that began it.
     unsafe {
         enter!(
@@ -194,7 +194,6 @@ pub(super) unsafe fn resume<'a>(
             top = const TOP,
             fiber = const FIBER
         )
-        .0
     }
 }
 
