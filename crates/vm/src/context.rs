@@ -128,6 +128,8 @@ pub(crate) struct Context {
     pub(crate) first_frame_word: *const u64,
     pub(crate) host: *mut (),
     pub(crate) world: *mut VmWorld,
+    /// Why the fiber was left.
+    pub(crate) signal: Signal,
     /// The switch between the fiber and its caller.
     pub(crate) link: Link,
     /// For each site, the host's number of the function called there.
@@ -190,6 +192,12 @@ impl Context {
     #[inline]
     pub(crate) fn usage(&self) -> Usage {
         Usage { insns: (self.insns - self.no_insns) as u64, stall_ps: self.stall_ps }
+    }
+
+    /// Whether the fiber was left because its job is done, and the host is owed nothing: one test.
+    #[inline(always)]
+    pub(crate) fn ends_plainly(&self) -> bool {
+        self.carry_ps | self.signal as u64 == 0
     }
 
     /// Sets the table of addresses.

@@ -4,14 +4,15 @@
 
 use crate::calls;
 use crate::context::{Context, HostCall};
-use crate::fiber::{self, Fiber, Left, Signal};
+use crate::fiber::{self, Fiber, Signal};
 use crate::known::HOST_SERVES;
 use crate::memory::VmWorld;
 use keel_abi::bpf::{Frequent, Host, Progress};
 use std::ptr;
 
 /// Goes on with the callback of this context, which is that of a fiber among these. If it waits for the value of a
-/// call, the call is made before the fiber is entered. Returns the context, too, as [`fiber::start`] does.
+/// call, the call is made before the fiber is entered. Returns the same as
+/// [`fiber::start`].
 ///
 /// # Safety
 /// It is suspended, and nobody uses a reference to its context or its world.
@@ -20,7 +21,7 @@ pub(crate) unsafe fn go_on<H: Host<VmWorld>>(
     context: *mut Context,
     host: &mut H,
     fibers: &mut [Fiber],
-) -> (Left, *mut Context) {
+) -> (u64, *mut Context) {
     // SAFETY: as above.
     unsafe {
         let mut value = 0;
@@ -29,31 +30,31 @@ pub(crate) unsafe fn go_on<H: Host<VmWorld>>(
         } else {
             match calls::ask_again(context, host, &mut *(*context).world) {
                 Some(answer) => value = answer,
-                None => return (Left { value: 0, signal: not_answered(context) }, context),
+                None => {
+                    not_answered(context);
+                    return (0, context);
+                }
             }
         }
         connect(context, host);
-        let (left, context) = fiber::resume(context, value, fibers);
+        let (value, context) = fiber::resume(context, value, fibers);
         disconnect(context, host);
-        (left, context)
+        (value, context)
     }
 }
 
-/// What happens to a suspended callback whose call has no value yet.
+/// The call of a suspended callback has no value yet: the callback stays suspended, unless the context says why not.
 ///
 /// # Safety
 /// As for [`go_on`].
 #[cold]
 #[inline(never)]
-unsafe fn not_answered(context: *mut Context) -> Signal {
+unsafe fn not_answered(context: *mut Context) {
     // SAFETY: as above.
     let context = unsafe { &mut *context };
-    match context.refused.take() {
-        Some(kind) => {
-            context.refuse(*kind);
-            Signal::Failed
-        }
-        None => Signal::Suspended,
+    if let Some(kind) = context.refused.take() {
+        context.refuse(*kind);
+        context.signal = Signal::Failed;
     }
 }
 

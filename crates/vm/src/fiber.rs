@@ -21,19 +21,13 @@ use corosensei::stack::DefaultStack;
 use std::ptr::NonNull;
 pub(crate) use way::{Link, pause, start};
 
-/// How a fiber was left.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Left {
-    /// R0, if the job is done.
-    pub(crate) value: u64,
-    pub(crate) signal: Signal,
-}
-
-/// Why a fiber was left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
+/// Why a fiber was left. It is in the context, so that the end of a callback that nothing interrupts tests nothing of it by
+/// itself: see [`Context::ends_plainly`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u64)]
 pub(crate) enum Signal {
-    /// The job is done.
+    /// The job is done, or goes on.
+    #[default]
     Done = 0,
     /// The host wants it suspended.
     Suspended,
@@ -41,25 +35,6 @@ pub(crate) enum Signal {
     Failed,
     /// The host panicked; the payload is in the context.
     Panicked,
-}
-
-impl Signal {
-    /// The signal with this number.
-    ///
-    /// # Safety
-    /// There is one.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    unsafe fn from_number(number: u32) -> Self {
-        match number {
-            0 => Self::Done,
-            1 => Self::Suspended,
-            2 => Self::Failed,
-            3 => Self::Panicked,
-            // SAFETY: as above.
-            _ => unsafe { std::hint::unreachable_unchecked() },
-        }
-    }
 }
 
 /// Bytes of a fiber's stack: eight frames of either engine, with the host's calls on top.
@@ -104,9 +79,9 @@ impl Fiber {
         unsafe { NonNull::new_unchecked(&raw mut (*self.pointer()).limits) }
     }
 
-    /// Enters the fiber: it starts the context's job.
+    /// Enters the fiber: it starts the context's job. Returns R0, if the job is done.
     #[inline(always)]
-    pub(crate) fn begin(&mut self) -> Left {
+    pub(crate) fn begin(&mut self) -> u64 {
         // SAFETY: the context is the fiber's own, and the caller has set its job.
         unsafe { self.routine.begin(self.context.as_ptr()) }
     }
@@ -114,19 +89,23 @@ impl Fiber {
     /// Discards whatever the fiber was doing.
     #[cold]
     pub(crate) fn reset(&mut self) {
+        self.context().signal = Signal::Done;
         self.routine.reset(self.context);
     }
 }
 
 /// Enters the fiber of this context, which is one of these, and continues where it was suspended, with this value of the
-/// call that it waits for. Returns the context, too, as [`start`] does.
+/// call that it waits for. Returns the same as [`start`].
 ///
 /// # Safety
 /// It was suspended, and nobody uses a reference to its context.
 #[inline(always)]
-pub(crate) unsafe fn resume(context: *mut Context, value: u64, fibers: &mut [Fiber]) -> (Left, *mut Context) {
+pub(crate) unsafe fn resume(context: *mut Context, value: u64, fibers: &mut [Fiber]) -> (u64, *mut Context) {
     // SAFETY: as above.
-    unsafe { way::resume(context, value, || &mut fibers[(*context).number as usize].routine) }
+    unsafe {
+        (*context).signal = Signal::Done;
+        way::resume(context, value, || &mut fibers[(*context).number as usize].routine)
+    }
 }
 
 impl Drop for Fiber {

@@ -7,7 +7,7 @@ use crate::config::{Mode, VmConfig};
 use crate::context::{Context, FIRST_ADDRESSES, HOST_COUNTS, Job, StartFn, Tables};
 use crate::enter::{connect, disconnect, done, go_on, take_carry};
 use crate::error::LoadError;
-use crate::fiber::{self, Fiber, Left, Link, Signal};
+use crate::fiber::{self, Fiber, Link, Signal};
 use crate::fixed::Fixed;
 use crate::known::HOST_SERVES;
 use crate::link::{self, Linker};
@@ -23,6 +23,7 @@ use keel_abi::bpf::{
 use keel_object::model::Object;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// A loaded object in its world.
 pub struct Vm {
@@ -336,6 +337,7 @@ impl Vm {
             tally: Tally::default(),
             more_loops: 0,
             world: self.world.pointer(),
+            signal: Signal::Done,
             link: Link::default(),
             code: Arc::as_ptr(&self.code),
             native: self.tables.native,
@@ -416,10 +418,10 @@ impl Vm {
             let fiber = &mut self.fibers[(*context).number as usize];
             take_carry(context, host);
             connect(context, host);
-            let left = fiber.begin();
+            let value = fiber.begin();
             disconnect(context, host);
-            match left.signal {
-                Signal::Done => done(context, left.value),
+            match (*context).signal {
+                Signal::Done => done(context, value),
                 Signal::Suspended => {
                     self.suspend();
                     Progress::Suspended
@@ -578,7 +580,7 @@ impl Engine for Vm {
         begins(host);
         // SAFETY: the place is the callback's own. The fiber at hand has no job, and nobody uses a reference to its
         // context or to the world. The code is where emitted code begins as a callback.
-        let (left, context) = unsafe {
+        let (value, context) = unsafe {
             put_args(self.at_hand.args, &args);
             rewind(&mut *context);
             take_carry(context, host);
@@ -586,14 +588,18 @@ impl Engine for Vm {
             fiber::start(context, code)
         };
         // SAFETY: the same.
-        let usage = unsafe {
-            disconnect(context, host);
-            (*context).usage()
-        };
-        match left.signal {
-            Signal::Done => AtOnce::Done { value: left.value, usage },
-            Signal::Suspended => AtOnce::Suspended,
-            Signal::Failed | Signal::Panicked => AtOnce::Failed,
+        unsafe {
+            if !(*context).ends_plainly() {
+                // Behind this both are read again, so that they are compared in memory.
+                compiler_fence(Ordering::SeqCst);
+                disconnect(context, host);
+                match (*context).signal {
+                    Signal::Done => {}
+                    Signal::Suspended => return AtOnce::Suspended,
+                    Signal::Failed | Signal::Panicked => return AtOnce::Failed,
+                }
+            }
+            AtOnce::Done { value, usage: (*context).usage() }
         }
     }
 
@@ -627,7 +633,9 @@ impl Engine for Vm {
         let seat = &mut self.seats[cpu.index()];
         let context = *seat.suspended.last().expect("a callback of this CPU is suspended");
         // SAFETY: the context is the fiber's own, and nobody uses a reference to it or to the world.
-        let (Left { value, signal }, context) = unsafe { go_on(context, host, &mut self.fibers) };
+        let (value, context) = unsafe { go_on(context, host, &mut self.fibers) };
+        // SAFETY: the same.
+        let signal = unsafe { (*context).signal };
         if signal == Signal::Suspended {
             return Progress::Suspended;
         }

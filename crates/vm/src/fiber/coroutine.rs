@@ -1,13 +1,13 @@
 //! A fiber as a library's coroutine, for hosts without a switch of our own.
 
-use super::{Left, Signal};
+use super::Signal;
 use crate::calls;
 use crate::context::{Context, Job, StartFn};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::ptr::NonNull;
 
-type Yielder = corosensei::Yielder<u64, Left>;
+type Yielder = corosensei::Yielder<u64, u64>;
 
 /// The handle that leaves the fiber.
 pub(crate) struct Link {
@@ -21,7 +21,7 @@ impl Default for Link {
 }
 
 /// A loop that runs one job after the other; none once it is stopped.
-pub(super) struct Routine(Option<Coroutine<u64, Left, (), DefaultStack>>);
+pub(super) struct Routine(Option<Coroutine<u64, u64, (), DefaultStack>>);
 
 impl Routine {
     pub(super) fn new(stack: DefaultStack, context: NonNull<Context>) -> Self {
@@ -35,22 +35,22 @@ impl Routine {
                     let Job { function, r10, args } = (*context).job;
                     calls::invoke(context, function, r10, args)
                 };
-                yielder.suspend(Left { value, signal: Signal::Done });
+                yielder.suspend(value);
             }
         })))
     }
 
     /// # Safety
     /// The context is the fiber's own, with a job.
-    pub(super) unsafe fn begin(&mut self, _: *mut Context) -> Left {
+    pub(super) unsafe fn begin(&mut self, _: *mut Context) -> u64 {
         // The loop is where it takes the next job.
         self.go_on(0)
     }
 
-    fn go_on(&mut self, value: u64) -> Left {
+    fn go_on(&mut self, value: u64) -> u64 {
         let routine = self.0.as_mut().expect("only stopping takes it away");
         match routine.resume(value) {
-            CoroutineResult::Yield(left) => left,
+            CoroutineResult::Yield(value) => value,
             CoroutineResult::Return(()) => unreachable!("a fiber's loop has no end"),
         }
     }
@@ -80,13 +80,13 @@ pub(super) unsafe fn resume<'a>(
     context: *mut Context,
     value: u64,
     routine: impl FnOnce() -> &'a mut Routine,
-) -> (Left, *mut Context) {
+) -> (u64, *mut Context) {
     (routine().go_on(value), context)
 }
 
 /// # Safety
 /// None: there is no emitted code for these hosts.
-pub(crate) unsafe fn start(_: *mut Context, _: StartFn) -> (Left, *mut Context) {
+pub(crate) unsafe fn start(_: *mut Context, _: StartFn) -> (u64, *mut Context) {
     unreachable!("code is emitted for x86-64 only")
 }
 
@@ -97,5 +97,8 @@ pub(crate) unsafe fn start(_: *mut Context, _: StartFn) -> (Left, *mut Context) 
 pub(crate) unsafe fn pause(context: *mut Context, signal: Signal) -> u64 {
     // SAFETY: the fiber's body set `yielder` to its own, which lives at the bottom of the
     // stack that this runs on.
-    unsafe { (*(*context).link.yielder).suspend(Left { value: 0, signal }) }
+    unsafe {
+        (*context).signal = signal;
+        (*(*context).link.yielder).suspend(0)
+    }
 }

@@ -7,7 +7,7 @@
 //! A panic never crosses a switch, since the trampolines catch it ([`crate::calls`]). So the switch has no unwind
 //! tables.
 
-use super::{Left, Signal};
+use super::Signal;
 use crate::calls;
 use crate::context::{Context, Job, NativeFn, StartFn};
 use corosensei::stack::{DefaultStack, Stack};
@@ -49,7 +49,7 @@ impl Routine {
 
     /// # Safety
     /// The context is the fiber's own, with a job.
-    pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Left {
+    pub(super) unsafe fn begin(&mut self, context: *mut Context) -> u64 {
         // SAFETY: the table has an entry for each of the code's functions, and the job's is one; the stack is not in
         // use, and is large enough for eight frames.
         unsafe {
@@ -71,39 +71,32 @@ impl Routine {
     pub(super) fn stop(&mut self) {}
 }
 
-/// Enters a fiber with this assembly, with the context in rdi, and what else that takes in rsi. It ends with a job's return
-/// to this place, or with [`pause`], which continues behind the first instruction there. All registers may have changed
-/// then, and the caller's own code saves those that it uses. Rust doesn't let a block of assembly change rbx and rbp.
+/// Enters a fiber with this assembly, with the context in rdi, and what else that takes in rsi. It ends where a job returns
+/// to, as [`pause`] does, too. All registers may have changed then, and the caller's own code saves those that it uses. Rust
+/// doesn't let a block of assembly change rbx and rbp.
 macro_rules! enter {
     ($way:literal, $context:expr, $second:expr $(, $name:ident = $kind:ident $what:expr)*) => {{
-        let (value, signal, context): (u64, u32, *mut Context);
+        let (value, context): (u64, *mut Context);
         asm!(
             "push rbx",
             "push rbp",
             "mov [rdi + {outside}], rsp",
             $way,
-            "2: xor edx, edx",
-            "3: .if (3b - 2b) - {skipped}",
-            ".error \"what a pause skips has another size\"",
-            ".endif",
-            "mov rsp, [rdi + {outside}]",
+            "2: mov rsp, [rdi + {outside}]",
             "pop rbp",
             "pop rbx",
             $($name = $kind $what,)*
             outside = const OUTSIDE,
-            skipped = const NO_SIGNAL_BYTES,
             inout("rdi") $context => context,
             inout("rsi") $second => _,
             out("rax") value,
-            out("edx") signal,
             out("r12") _,
             out("r13") _,
             out("r14") _,
             out("r15") _,
             clobber_abi("C"),
         );
-        // A job ends with signal 0, and what leaves a fiber passes on a signal.
-        (Left { value, signal: Signal::from_number(signal) }, context)
+        (value, context)
     }};
 }
 
@@ -111,8 +104,6 @@ macro_rules! enter {
 const OUTSIDE: usize = offset_of!(Context, link) + offset_of!(Link, outside);
 const FIBER: usize = offset_of!(Context, link) + offset_of!(Link, fiber);
 const TOP: usize = offset_of!(Context, link) + offset_of!(Link, top);
-/// The size of the instruction that says that there is no signal.
-const NO_SIGNAL_BYTES: usize = 2;
 
 /// The job of a fiber whose code is interpreted.
 unsafe extern "C" fn interpret(
@@ -128,14 +119,14 @@ unsafe extern "C" fn interpret(
     unsafe { calls::invoke(context, (*context).job.function, r10, [a, b, c, d, e]) }
 }
 
-/// Enters the context's fiber, which starts a callback of emitted code. Returns the context, too, so that the caller
-/// doesn't keep it.
+/// Enters the context's fiber, which starts a callback of emitted code. Returns R0, if the job is done, and the context,
+/// so that the caller doesn't keep it.
 ///
 /// # Safety
 /// `code` is where emitted code begins as a callback, and the fiber has no job; its stack is large enough for eight
 /// frames. Nobody uses a reference to its context.
 #[inline(always)]
-pub(crate) unsafe fn start(context: *mut Context, code: StartFn) -> (Left, *mut Context) {
+pub(crate) unsafe fn start(context: *mut Context, code: StartFn) -> (u64, *mut Context) {
     // Emitted code expects the context in rdi, leaves it there, and preserves no other register.
     // SAFETY: as above.
     unsafe { enter!("mov rsp, [rdi + {top}]; call rsi", context, code, top = const TOP) }
@@ -145,7 +136,7 @@ pub(crate) unsafe fn start(context: *mut Context, code: StartFn) -> (Left, *mut 
 ///
 /// # Safety
 /// The fiber's stack is not in use, and the job is set.
-unsafe fn begin(context: *mut Context, body: NativeFn) -> Left {
+unsafe fn begin(context: *mut Context, body: NativeFn) -> u64 {
     // SAFETY: as above; this also leaves the context in rdi.
     unsafe {
         enter!("mov rsp, [rdi + {top}]; call {job}", context, body, top = const TOP, job = sym begin_there).0
@@ -183,7 +174,7 @@ pub(super) unsafe fn resume<'a>(
     context: *mut Context,
     value: u64,
     _: impl FnOnce() -> &'a mut Routine,
-) -> (Left, *mut Context) {
+) -> (u64, *mut Context) {
     // SAFETY: as above. The job returns here and no longer to the code that began it.
     unsafe {
         enter!(
@@ -206,13 +197,11 @@ pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) -> 
     naked_asm!(
         "push r15; push r14; push r13; push r12; push rbx; push rbp",
         "mov [rdi + {fiber}], rsp",
+        "mov [rdi + {signal}], rsi",
         "mov rax, [rdi + {top}]",
-        "mov rax, [rax - 8]",
-        "add rax, {skipped}",
-        "mov edx, esi",
-        "jmp rax",
+        "jmp [rax - 8]",
         fiber = const FIBER,
         top = const TOP,
-        skipped = const NO_SIGNAL_BYTES,
+        signal = const offset_of!(Context, signal),
     )
 }
