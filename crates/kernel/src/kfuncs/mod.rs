@@ -88,7 +88,7 @@ impl<W: World> Host<W> for Kernel {
             // Under a BPF spin lock no other CPU runs first, so the current moment stays behind: the others have not
             // reached this CPU's clock.
             let is_free = callback.lets_others_past() || f.is_res_spin_lock() && !callback.holds_spin();
-            if is_free && !site.again && !self.queue.comes_first(c, at) {
+            if is_free && !site.again && !self.queue.would_come_first(c, at) {
                 return self.suspends_otherwise();
             }
             if site.again
@@ -182,7 +182,7 @@ impl<W: World> Host<W> for Kernel {
         }
         // Under a BPF spin lock no other CPU runs first, as in a call.
         let is_free = self.cpus.this_cpu.callback.lets_others_past();
-        if is_free && !again && !self.queue.comes_first(cpu, at) {
+        if is_free && !again && !self.queue.would_come_first(cpu, at) {
             return None;
         }
         if let Some(order) = &mut self.order {
@@ -263,7 +263,7 @@ impl Kernel {
                 self.cpus.this_cpu.callback.asked_at = at;
                 NoValue::Suspend
             }
-            // Who comes first in a tie takes a while to find out.
+            // Who comes first in a tie, or while the queue is barred, takes a while to find out.
             false => NoValue::Rare,
         }
     }

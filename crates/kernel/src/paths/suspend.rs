@@ -93,23 +93,12 @@ impl<E: Engine> Sim<E> {
         stays
     }
 
-    /// Like `may_go` after a step that certainly costs something.
-    #[inline(always)]
-    pub(crate) fn may_go_spent(&mut self, frame: impl FnOnce() -> Frame) -> bool {
-        debug_assert!(!self.k.this_cpu().pauses.is_parked(), "who is in line for a lock goes nowhere");
-        let stays = self.k.stays_first_spent();
-        if !stays {
-            self.leave(frame);
-        }
-        stays
-    }
-
     /// Like [`Sim::go_straight`] for a caller that takes the step itself if this returns true.
     #[inline(always)]
     pub(crate) fn may_go_straight(&mut self, frame: impl FnOnce() -> Frame) -> bool {
         let is_free = self.k.this_cpu().pauses.is_empty();
         match is_free {
-            true => debug_assert!(self.k.stays_first(), "the step made nobody due"),
+            true => debug_assert!(self.k.is_first(), "the step made nobody due"),
             false => self.leave(frame),
         }
         is_free
@@ -126,7 +115,7 @@ impl<E: Engine> Sim<E> {
     /// Returns whether the path may go on from where it has last asked that. For assertions.
     pub(crate) fn goes_on(&mut self) -> bool {
         let pauses = &self.k.this_cpu().pauses;
-        !pauses.returns_to_loop() && !pauses.owes_dequeue() && self.k.stays_first()
+        !pauses.returns_to_loop() && !pauses.owes_dequeue() && self.k.is_first()
     }
 
     /// Like [`Sim::go`] at the end of a step that took no time, scheduled no event and has no call to make: then the CPU
@@ -134,7 +123,7 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     pub(crate) fn go_straight(&mut self, frame: Frame, step: impl FnOnce(&mut Self)) {
         if self.k.this_cpu().pauses.is_empty() {
-            debug_assert!(self.k.stays_first(), "the step made nobody due");
+            debug_assert!(self.k.is_first(), "the step made nobody due");
             step(self);
         } else {
             self.leave(|| frame);
@@ -230,84 +219,101 @@ impl Kernel {
         is_free
     }
 
-    /// Adds the costs of the last step to this CPU's clock, then returns that if something else is due before. If not,
+    /// Returns this CPU's clock, which shows all costs, if something else is due before, or the queue is barred. If not,
     /// advances the simulation's time to the clock, but never back.
     #[inline(always)]
     pub(crate) fn catches_up(&mut self) -> Option<Instant> {
-        let cpu = &mut *self.cpus.this_cpu;
-        cpu.settle_costs();
-        let clock = cpu.clock;
+        let clock = self.cpus.this_cpu.clock;
         if !self.queue.comes_first(self.cpus.this_id(), clock) {
             return Some(clock);
         }
+        self.come_to(clock);
+        None
+    }
+
+    /// Adds the costs of the last step to this CPU's clock, which may go on although the queue is barred. Returns whether
+    /// nothing is due before; then this is like `catches_up`.
+    #[inline(never)]
+    pub(crate) fn catches_up_anyway(&mut self) -> bool {
+        self.cpus.this_cpu.settle_costs();
+        let is_first = self.is_first();
+        if is_first {
+            self.come_to(self.cpus.this_cpu.clock);
+        }
+        is_first
+    }
+
+    /// Advances the simulation's time to this CPU's clock, but never back.
+    #[inline(always)]
+    fn come_to(&mut self, clock: Instant) {
         if clock >= self.now {
             self.now = clock;
         } else {
             std::hint::cold_path();
             self.cpus.this_cpu.clock = self.now;
         }
-        None
     }
 
-    /// Returns whether a CPU that waits for no lock may take its next step in the middle of a path. If it has to do
-    /// something else before the next step, it returns to its loop.
+    /// Like `stays_first` for a CPU whose clock may be behind the simulation's time, and usually shows all costs.
+    #[inline(always)]
+    pub(crate) fn is_clearly_first(&mut self) -> bool {
+        let cpu = &mut *self.cpus.this_cpu;
+        if cpu.spent_ps < 1000 {
+            let clock = cpu.clock;
+            let is_first = self.queue.is_before_all(clock);
+            if is_first {
+                self.come_to(clock);
+            }
+            return is_first;
+        }
+        let (clock, rest_ps) = cpu.settled();
+        let is_first = self.queue.is_before_all(clock);
+        if is_first {
+            (cpu.clock, cpu.spent_ps) = (clock, rest_ps);
+            self.come_to(clock);
+        }
+        is_first
+    }
+
+    /// Returns whether a CPU that waits for no lock may take its next step in the middle of a path without being asked for
+    /// more: all others are due later, and it has no reason to pause, which would bar the queue. If not, the costs of the
+    /// last step are not on its clock.
     #[inline(always)]
     pub(crate) fn stays_first(&mut self) -> bool {
-        if !self.cpus.this_cpu.pauses.is_empty() && !self.may_go_on() {
-            return false;
+        let (clock, rest_ps) = self.cpus.this_cpu.settled();
+        let is_first = self.queue.is_before_all(clock);
+        if is_first {
+            debug_assert!(clock >= self.now, "a CPU that takes steps is the one that has come farthest");
+            let cpu = &mut *self.cpus.this_cpu;
+            (cpu.clock, cpu.spent_ps) = (clock, rest_ps);
+            self.now = clock;
         }
-        let cpu = &mut *self.cpus.this_cpu;
-        cpu.settle_costs();
-        let clock = cpu.clock;
-        self.is_first_at(clock)
-    }
-
-    /// Like `stays_first` after a step that certainly costs something.
-    #[inline(always)]
-    fn stays_first_spent(&mut self) -> bool {
-        if !self.cpus.this_cpu.pauses.is_empty() && !self.may_go_on() {
-            return false;
-        }
-        let cpu = &mut *self.cpus.this_cpu;
-        cpu.settle_spent();
-        let clock = cpu.clock;
-        self.is_first_at(clock)
+        is_first
     }
 
     /// Like `stays_first` if all costs of the last step are on the clock. The end of a callback that the scheduler has
     /// puts them there, and so does a lock that is taken last.
     #[inline(always)]
     pub(crate) fn stays_first_settled(&mut self) -> bool {
-        (self.cpus.this_cpu.pauses.is_empty() || self.may_go_on())
-            && self.is_first_at(self.cpus.this_cpu.clock)
-    }
-
-    /// Returns whether nothing else is due before this CPU's `clock`, which shows all its costs.
-    #[inline(always)]
-    fn is_first_at(&mut self, clock: Instant) -> bool {
         let cpu = &*self.cpus.this_cpu;
-        debug_assert!(cpu.spent_ps < 1000 && cpu.clock == clock, "its clock shows all costs");
-        debug_assert!(clock >= self.now, "a CPU that takes steps is the one that has come farthest");
-        let is_first = self.queue.comes_first(self.cpus.this_id(), clock);
+        let clock = cpu.clock;
+        let is_first = self.queue.is_before_all(clock);
         if is_first {
+            debug_assert!(cpu.spent_ps < 1000, "its clock shows all costs");
+            debug_assert!(clock >= self.now, "a CPU that takes steps is the one that has come farthest");
             self.now = clock;
         }
         is_first
     }
 
-    /// Returns whether a CPU that has reasons to pause may go on in the middle of a path.
-    #[cold]
-    #[inline(never)]
-    fn may_go_on(&mut self) -> bool {
-        let pauses = &self.cpus.this_cpu.pauses;
-        if pauses.returns_to_loop() {
-            return false;
-        }
-        let is_free = !pauses.owes_dequeue();
-        if pauses.takes_turns() {
-            self.wait_for_turns(self.cpus.this_id());
-            self.cpus.this_cpu.settle_costs();
-        }
-        is_free
+    /// Returns whether nothing else is due before this CPU's clock.
+    pub(crate) fn is_first(&self) -> bool {
+        self.queue.would_come_first(self.cpus.this_id(), self.cpus.this_cpu.clock)
+    }
+
+    /// Something has happened after which the run may stop: its loop looks before this CPU or another one goes on.
+    pub(crate) fn let_halt(&mut self) {
+        self.out.let_halt();
+        self.queue.bar();
     }
 }

@@ -32,7 +32,7 @@ impl<E: Engine> Sim<E> {
         cpu.lock.defers = true;
         cpu.need_resched = false;
         cpu.resched_at = keel_abi::Instant::NEVER;
-        if self.may_go_spent(|| Frame::Deactivate) {
+        if self.may_go(|| Frame::Deactivate) {
             self.deactivate_or_pick(c);
         }
     }

@@ -45,9 +45,9 @@ pub enum State {
 enum Turn {
     /// It comes first.
     Own,
-    /// Others come before its step at this moment, and it has no other reason to wait.
+    /// Others come before its step at this moment, or the queue is barred.
     Others(Instant),
-    /// It has a reason to pause, and perhaps others come before it, too.
+    /// It has a reason to pause, or the loop has something to do, and perhaps others come before it, too.
     Pause,
 }
 
@@ -159,7 +159,13 @@ impl<E: Engine> Sim<E> {
                 until = until.min(self.k.queue.next_due());
                 self.k.queue.set_horizon(until);
             }
-            let Some((at, source)) = self.k.queue.pop() else { break };
+            let Some((at, source)) = self.k.queue.pop() else {
+                if self.k.queue.is_barred() {
+                    self.k.queue.lift_bar();
+                    continue;
+                }
+                break;
+            };
             let due = match source {
                 Source::Timer(timer) => {
                     self.k.fetch_sleepers(self.vm.world());
@@ -275,7 +281,10 @@ impl<E: Engine> Sim<E> {
             let cpu = self.k.this_cpu();
             debug_assert!(!cpu.pauses.is_parked(), "a CPU in line for a lock has no event");
             debug_assert!(cpu.in_user || cpu.clock <= at, "it was to go on when its last step was over");
-            let leaves = cpu.in_user && self.enter_kernel(at, sleeper);
+            if !cpu.pauses.is_empty() {
+                self.k.queue.bar();
+            }
+            let leaves = self.k.this_cpu().in_user && self.enter_kernel(at, sleeper);
             sleeper = TaskId::IDLE;
             let next = match self.run_path(leaves) {
                 End::Until(own) => {
@@ -316,7 +325,7 @@ impl<E: Engine> Sim<E> {
             return false;
         }
         let c = self.k.cpus.this_id();
-        if !self.k.this_cpu().pauses.is_empty() || self.k.catches_up().is_some() {
+        if !self.k.is_clearly_first() {
             self.leave_entry(sleeper);
             return false;
         }
@@ -385,14 +394,14 @@ impl<E: Engine> Sim<E> {
             match self.takes_step() {
                 Turn::Own => {}
                 Turn::Others(at) => {
-                    if self.k.out.awaits_loop() {
-                        return Some(End::Paused);
-                    }
                     if !self.changes_places(at) {
-                        return Some(End::Held(at));
-                    }
-                    if !self.takes_held_step() {
-                        continue;
+                        if !self.k.queue.is_barred() {
+                            return Some(End::Held(at));
+                        }
+                        std::hint::cold_path();
+                        if let Turn::Pause = self.takes_step_rarely() {
+                            return Some(End::Paused);
+                        }
                     }
                 }
                 Turn::Pause => return Some(End::Paused),
@@ -404,25 +413,14 @@ impl<E: Engine> Sim<E> {
     }
 
     /// The CPU is in the middle of a path, and others come before its next step at `at`. If the next of them is so, too,
-    /// that one goes on instead; returns whether it does.
+    /// that one may take its next step instead: its clock has shown all costs since it was interrupted. Returns whether
+    /// it does.
     #[inline(always)]
     fn changes_places(&mut self, at: Instant) -> bool {
-        let next = self.k.queue.change_places(self.k.cpus.this_id(), at);
-        if let Some(next) = next {
-            self.k.cpus.run_other(next);
-        }
-        next.is_some()
-    }
-
-    /// Returns whether a CPU that was in the middle of a path, and is now the first of all, takes its next step without
-    /// being asked for reasons to pause: it has none. Its clock has shown all costs since it was interrupted.
-    #[inline(always)]
-    fn takes_held_step(&mut self) -> bool {
+        let Some(next) = self.k.queue.change_places(self.k.cpus.this_id(), at) else { return false };
+        self.k.cpus.run_other(next);
         let cpu = &*self.k.cpus.this_cpu;
-        if !cpu.pauses.is_empty() {
-            std::hint::cold_path();
-            return false;
-        }
+        debug_assert!(cpu.pauses.is_empty(), "a CPU that has reasons to pause is not among those");
         debug_assert!(
             cpu.spent_ps < 1000 && cpu.clock >= self.k.now,
             "nothing has happened to it since then"
@@ -435,13 +433,16 @@ impl<E: Engine> Sim<E> {
         true
     }
 
-    /// Returns whether the CPU may take its next step, after the costs of the last one. An `ops.dequeue` that it owes
-    /// comes before that.
+    /// Returns whether the CPU may take its next step, after the costs of the last one.
     #[inline(always)]
     fn takes_step(&mut self) -> Turn {
-        if !self.k.cpus.this_cpu.pauses.is_empty() {
-            std::hint::cold_path();
-            return if self.takes_step_rarely() { Turn::Own } else { Turn::Pause };
+        let cpu = &mut *self.k.cpus.this_cpu;
+        if cpu.spent_ps >= 1000 {
+            if self.k.queue.is_barred() {
+                std::hint::cold_path();
+                return self.takes_step_rarely();
+            }
+            cpu.settle_costs();
         }
         match self.k.catches_up() {
             None => Turn::Own,
@@ -449,22 +450,26 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Returns whether the CPU, which has reasons to pause, may take its next step.
+    /// Returns whether the CPU may take its next step although the queue is barred: it has reasons to pause, or the loop
+    /// has something to do before another CPU goes on. An `ops.dequeue` that it owes comes before that.
     #[inline(never)]
-    fn takes_step_rarely(&mut self) -> bool {
+    fn takes_step_rarely(&mut self) -> Turn {
         while !self.k.this_cpu().pauses.is_empty() {
             if !self.k.may_step() {
-                return false;
+                return Turn::Pause;
             }
             if !self.k.this_cpu().pauses.owes_dequeue() {
                 break;
             }
-            if self.k.catches_up().is_some() {
-                return false;
+            if !self.k.catches_up_anyway() {
+                return Turn::Pause;
             }
             self.run_pending_dequeues();
         }
-        self.k.catches_up().is_none()
+        if self.k.this_cpu().pauses.is_empty() && !self.k.out.awaits_loop() {
+            self.k.queue.lift_bar();
+        }
+        if self.k.catches_up_anyway() { Turn::Own } else { Turn::Pause }
     }
 
     /// Takes the CPU's next step, or fulfils a duty. Returns whether it leaves the kernel: it has none of either, or its
@@ -503,7 +508,7 @@ impl<E: Engine> Sim<E> {
             Duty::Tick => {
                 // A CPU that is busy all the time looks here whether the run is to stop.
                 if self.stop.is_asked() {
-                    self.k.out.let_halt();
+                    self.k.let_halt();
                 }
                 self.tick(c);
             }
@@ -531,7 +536,8 @@ impl<E: Engine> Sim<E> {
         let at = cpu.clock;
         match cpu.pauses.is_parked() {
             true => self.k.queue.clear_cpu(c),
-            false => self.k.queue.hold_cpu(c, at),
+            // Only a CPU that has no reason to pause is among those that change places.
+            false => self.k.queue.return_cpu(c, at),
         }
     }
 
@@ -591,7 +597,7 @@ impl<E: Engine> Sim<E> {
                 return Some(End::AfterLoop(at));
             }
             let cpu = &mut *self.k.cpus.this_cpu;
-            if at > cpu.clock || !cpu.pauses.is_empty() {
+            if at > cpu.clock {
                 return Some(End::Until(at));
             }
             cpu.in_user = false;
@@ -609,8 +615,7 @@ impl<E: Engine> Sim<E> {
     fn steps_at_once(&self) -> bool {
         let cpu = &*self.k.cpus.this_cpu;
         // What changes how fast siblings are is noted as a CPU leaves the kernel, and its first tick is set then.
-        cpu.pauses.is_empty()
-            && !cpu.shares_speed
+        !cpu.shares_speed
             && cpu.tick_at != Instant::NEVER
             && self.k.queue.is_before_all(cpu.clock)
             && self.goes_straight()
@@ -620,7 +625,7 @@ impl<E: Engine> Sim<E> {
     /// turn checks besides events is rare, or soon over. Each tick looks whether the run is to stop.
     #[inline(always)]
     fn goes_straight(&self) -> bool {
-        !self.k.cpus.this_cpu.pauses.returns_to_loop() && !self.k.out.awaits_loop()
+        !self.k.out.awaits_loop()
     }
 
     /// Detaches the scheduler as a user would, and continues until it has exited.

@@ -343,6 +343,13 @@ impl Cpu {
         self.clock
     }
 
+    /// What the clock shows with the costs of the last step, and what is left of these.
+    #[inline(always)]
+    pub(crate) fn settled(&self) -> (Instant, u64) {
+        let ns = full_ns(self.spent_ps);
+        (Instant::from_ns(self.clock.as_ns() + ns), self.spent_ps - ns * 1000)
+    }
+
     /// Adds the costs of the last step to the clock.
     #[inline]
     pub(crate) fn settle_costs(&mut self) {

@@ -150,6 +150,7 @@ impl Kernel {
             Some(_) => {
                 lock.waiters.push_back(c);
                 self.this_cpu().pauses.park();
+                self.queue.bar();
                 return false;
             }
             None => {

@@ -45,7 +45,7 @@ impl<E: Engine> Sim<E> {
         let act = companion.go_on(self.vm.world(), c, now, k);
         if companion.asks() {
             self.k.again.ask();
-            self.k.out.let_halt();
+            self.k.let_halt();
         }
         match act {
             Act::Work { insns, stall_ps } => {
@@ -121,7 +121,7 @@ impl Kernel {
 
     fn companion_failed(&mut self, task: TaskId, why: String) {
         let program = format!("{} (a companion)", self.name_of(task));
-        self.out.let_halt();
+        self.let_halt();
         self.failed_program.get_or_insert(ProgramFailure { program, why });
     }
 }

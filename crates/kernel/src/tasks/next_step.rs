@@ -20,7 +20,7 @@ impl<E: Engine> Sim<E> {
     /// nothing else comes first, as in [`Sim::act`]. Otherwise, the loop sees to it.
     #[inline(always)]
     pub(super) fn acts_at_once(&mut self) -> bool {
-        if !self.k.cpus.this_cpu.pauses.is_empty() || !self.k.stays_first() {
+        if !self.k.stays_first() {
             self.k.this_cpu().stack.push(Frame::Act);
             return false;
         }

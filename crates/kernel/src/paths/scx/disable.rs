@@ -77,7 +77,7 @@ impl<E: Engine> Sim<E> {
     /// Runs [`Frame::Disabled`].
     pub(crate) fn disabled(&mut self, c: CpuId) {
         self.k.scx.mark_gone();
-        self.k.out.let_halt();
+        self.k.let_halt();
         if self.k.comes_again() {
             self.k.forget_scheduler(c);
         } else {

@@ -19,6 +19,7 @@ impl Kernel {
             Some(_) => {
                 mutex.waiters.push_back(c);
                 self.cpus.this_cpu.pauses.park();
+                self.queue.bar();
                 return false;
             }
             None => mutex.holder = Some(c),

@@ -259,6 +259,7 @@ impl Kernel {
     #[inline(never)]
     fn owe_dequeue(&mut self, task: TaskId, flags: u64) {
         self.this_cpu().pauses.owe_dequeue(task, flags);
+        self.queue.bar();
     }
 
     /// Takes `task` out of the queue it is in, if any (`dispatch_dequeue()`).

@@ -30,7 +30,7 @@ impl Kernel {
         let value = self.this_cpu().returned as i32;
         if value != 0 && self.failed_program.is_none() {
             let name = self.programs[program as usize].name.clone();
-            self.out.let_halt();
+            self.let_halt();
             self.failed_program = Some(ProgramFailure { program: name, why: format!("it returned {value}") });
         }
     }
@@ -38,7 +38,7 @@ impl Kernel {
     /// Records that a program was stopped. A verifier would have rejected it.
     pub(crate) fn stop_program(&mut self, fault: &Fault) {
         let failure = ProgramFailure { program: fault.program.clone(), why: why_stopped(fault) };
-        self.out.let_halt();
+        self.let_halt();
         self.failed_program.get_or_insert(failure);
     }
 }

@@ -39,7 +39,7 @@ impl Kernel {
     /// Handles the expired reload timer.
     pub(crate) fn restart_due(&mut self) {
         self.again.is_due = self.again.awaited;
-        self.out.let_halt();
+        self.let_halt();
     }
 
     /// Removes everything that is left of the scheduler that has exited.

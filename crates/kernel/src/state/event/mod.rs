@@ -43,8 +43,10 @@ pub struct EventQueue {
     next_at: Instant,
     /// CPUs with a lower key come before all timers, and by the horizon.
     limit: u64,
-    /// The first moment beyond the horizon, which is at most [`MAX_INSTANT`].
+    /// The first moment at which nothing is taken: `after_horizon`, or the beginning while the queue is barred.
     end: Instant,
+    /// The first moment beyond the horizon, which is at most [`MAX_INSTANT`].
+    after_horizon: Instant,
 }
 
 impl EventQueue {
@@ -57,6 +59,7 @@ impl EventQueue {
             next_at: Instant::ZERO,
             limit: 0,
             end: Instant::ZERO,
+            after_horizon: Instant::ZERO,
         };
         queue.set_horizon(MAX_INSTANT);
         queue
@@ -148,9 +151,29 @@ impl EventQueue {
         }
     }
 
-    /// Sets the horizon that no CPU passes for now, and beyond which no event is taken.
+    /// Sets the horizon that no CPU passes for now, and beyond which no event is taken. Lifts a bar.
     pub fn set_horizon(&mut self, horizon: Instant) {
-        self.end = Instant::from_ns(horizon.min(MAX_INSTANT).as_ns() + 1);
+        self.after_horizon = Instant::from_ns(horizon.min(MAX_INSTANT).as_ns() + 1);
+        self.lift_bar();
+    }
+
+    /// Until the bar is lifted, no CPU may go on and no event is taken, as if the horizon had been passed. So a CPU that
+    /// has another reason to stop than the next event need not be asked for it.
+    #[cold]
+    #[inline(never)]
+    pub fn bar(&mut self) {
+        (self.end, self.limit, self.next_at) = (Instant::ZERO, 0, Instant::ZERO);
+    }
+
+    /// Returns whether the queue is barred.
+    #[inline]
+    pub fn is_barred(&self) -> bool {
+        self.end == Instant::ZERO
+    }
+
+    /// Lifts the bar, if there is one.
+    pub fn lift_bar(&mut self) {
+        self.end = self.after_horizon;
         self.note();
     }
 
@@ -162,24 +185,30 @@ impl EventQueue {
         }
     }
 
-    /// Returns whether `at` is before everything that is due, and not beyond the horizon.
+    /// Returns whether `at` is before everything that is due, and not beyond the horizon, and there is no bar.
     #[inline]
     pub fn is_before_all(&self, at: Instant) -> bool {
         at < self.next_at
     }
 
-    /// Returns whether `at` is after something that is due, or after the horizon.
+    /// Returns whether `at` is certainly after something that is due, or after the horizon.
     #[inline]
     pub fn is_after_first(&self, at: Instant) -> bool {
-        at > self.next_at
+        at > self.next_at && !self.is_barred()
     }
 
-    /// Returns whether a step of `cpu` at `at` comes before everything that is due. Nothing happens beyond the horizon.
-    /// The order is that of [`EventQueue::pop`], so a CPU that continues does the same as if it had been queued and
-    /// taken.
+    /// Returns whether a step of `cpu` at `at` comes before everything that is due, and there is no bar. Nothing happens
+    /// beyond the horizon. The order is that of [`EventQueue::pop`], so a CPU that continues does the same as if it had
+    /// been queued and taken.
     #[inline]
     pub fn comes_first(&self, cpu: CpuId, at: Instant) -> bool {
         at < self.next_at || at == self.next_at && self.wins_tie(cpu, at)
+    }
+
+    /// Like `comes_first`, whether there is a bar or not.
+    #[inline(never)]
+    pub fn would_come_first(&self, cpu: CpuId, at: Instant) -> bool {
+        at < self.timers.next_at().min(self.after_horizon) && self.cpus.would_win(cpu, at)
     }
 
     /// Breaks the tie when others are at the very same instant, or the horizon has been passed then.

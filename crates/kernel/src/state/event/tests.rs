@@ -182,3 +182,18 @@ fn timers_that_come_near_are_announced_once() {
     check(&[10]);
     check(&[]);
 }
+
+#[test]
+fn behind_a_bar_nobody_goes_on_and_nothing_is_taken() {
+    let mut queue = EventQueue::new(2);
+    let at = Instant::from_ns(7);
+    queue.set_cpu(CpuId(1), at);
+    queue.bar();
+    queue.push(Instant::from_ns(9), 3);
+    assert!(queue.is_barred() && !queue.is_before_all(Instant::ZERO) && !queue.comes_first(CpuId(0), at));
+    assert!(queue.would_come_first(CpuId(0), at), "but for the bar");
+    assert_eq!((queue.pop(), queue.exchange_cpu(CpuId(0), Instant::from_ns(8), true)), (None, None));
+    queue.lift_bar();
+    assert!(!queue.is_barred() && queue.comes_first(CpuId(0), at));
+    assert_eq!(queue.pop(), Some((at, Source::Cpu(CpuId(1)))));
+}
