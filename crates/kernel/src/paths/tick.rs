@@ -32,7 +32,7 @@ impl<E: Engine> Sim<E> {
         if self.k.hooks.traces(Point::ScxTick) {
             self.k.this_cpu().stack.push(Frame::TraceTick { nth: 0 });
         }
-        self.k.update_curr(self.vm.world(), c);
+        self.k.update_curr_here(self.vm.world());
         if self.k.fair.queued > 0 {
             self.trigger_balance(c);
         }

@@ -164,9 +164,10 @@ impl Kernel {
         let period = self.tick.as_ns();
         let cpu = &*self.cpus.this_cpu;
         let (now, due) = (cpu.clock.as_ns(), cpu.tick_due.as_ns());
-        // Ticks are a period apart, so the last one mostly tells the next, without a division.
+        // Ticks are a period apart, so the last one tells the next, mostly without a division.
         let next = match now.checked_sub(due) {
             Some(since) if since < period => due + period,
+            Some(since) => due + (since / period + 1) * period,
             None if due - now <= period => due,
             _ => self.first_tick_ns(c, now),
         };

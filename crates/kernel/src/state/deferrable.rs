@@ -25,10 +25,14 @@ impl DeferrableTimers {
     }
 
     /// Removes the first timer that has expired by `now`. Returns its task and the number of the sleep.
+    #[inline(always)]
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(TaskId, u32)> {
-        if self.first_at > now {
-            return None;
-        }
+        if self.first_at > now { None } else { self.pop() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pop(&mut self) -> Option<(TaskId, u32)> {
         let (_, task, sleep) = self.due.remove(0);
         self.first_at = self.due.first().map_or(Instant::NEVER, |first| first.0);
         Some((task, sleep))

@@ -44,6 +44,12 @@ impl Kernel {
     #[inline(never)]
     pub(crate) fn update_curr<W: World>(&mut self, world: &mut W, c: CpuId) {
         debug_assert!(self.cpus.is_running(c), "a CPU charges its own task");
+        self.update_curr_here(world);
+    }
+
+    /// Like `update_curr`, inlined into a path that is frequent.
+    #[inline(always)]
+    pub(crate) fn update_curr_here<W: World>(&mut self, world: &mut W) {
         let (curr, at) = (self.cpus.this_cpu.curr, self.cpus.this_cpu.clock);
         self.charge_running(world, curr, at);
     }
