@@ -16,8 +16,10 @@ impl Kernel {
         let Some(t) = self.tasks.get(sleeper) else { return self.other_timer_fires(timer, at) };
         let (c, sleeps) = (t.cpu, t.sleeps);
         let cpu = &self.cpus[c];
-        if cpu.in_user && cpu.alive && cpu.pauses.is_empty() && !cpu.errands.has_irq() {
-            if self.queue.take_or_set_cpu(c, at) {
+        // A CPU in the kernel takes it before it leaves.
+        let enters = cpu.in_user;
+        if cpu.alive && (!enters || cpu.pauses.is_empty() && !cpu.errands.has_irq()) {
+            if enters && self.queue.take_or_set_cpu(c, at) {
                 return Some((c, sleeper));
             }
             self.cpus[c].errands.add_irq(Irq::Sleeper(sleeper, sleeps));
