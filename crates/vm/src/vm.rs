@@ -29,7 +29,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 pub struct Vm {
     // Fibers first: they point into the rest, though dropping them runs none of their code.
     fibers: Vec<Fiber>,
-    /// The fiber without a job that was used last, and stays here while it runs. There is one from the first job on.
+    /// A fiber without a job, for the next one, which stays here while it runs. There is one from the first job on.
     at_hand: AtHand,
     /// The others without a job.
     idle: Idle,
@@ -640,8 +640,8 @@ impl Engine for Vm {
             return Progress::Suspended;
         }
         seat.end_suspended();
-        self.idle.0.push(self.at_hand.context);
-        self.at_hand = AtHand::new(context);
+        // The fiber at hand may be ready for a CPU, so it stays there.
+        self.idle.0.push(context);
         if signal != Signal::Done {
             let (fault, usage) = self.why_broken(context);
             return Progress::Failed { fault, usage };
