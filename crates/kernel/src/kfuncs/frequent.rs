@@ -2,8 +2,8 @@
 //! what is known of the function and of the callback.
 //!
 //! The simple ones call hardly anything that isn't inlined, so an engine's entry for one of them has no frame of its own.
-//! Until a call is known to be usual, it has at most set the CPU's clock. Those that nobody can observe before the next
-//! call don't need that: the next call, or the end of the callback, sets it, too.
+//! Until a call is known to be usual, it has changed nothing. Nor does it set the CPU's clock then, unless the callback
+//! waits: the next call, or the end of the callback, sets it, and nobody looks at it before.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
@@ -115,10 +115,10 @@ impl Kernel {
         [map, key]: [Ea; 2],
         is_settled: bool,
     ) -> Answer {
-        let at = self.callback_comes_to(site.usage);
+        self.is_answered_at_once(is_settled)?;
+        let at = self.callback_is_at(site.usage);
         // Under a lock no other CPU runs first.
         let is_locked = self.cpus.this_cpu.callback.only_holds_spin();
-        let price_ps = self.price_at_once(F::MapLookup, is_settled)?;
         if !is_locked {
             self.comes_first_at_once(at)?;
         }
@@ -126,18 +126,20 @@ impl Kernel {
         if !is_locked {
             self.now = self.now.max(at);
         }
+        let price_ps = self.price_at_once(F::MapLookup, is_settled);
         self.pays_at_once(site.number, price_ps, is_settled);
         Ok(value.0)
     }
 
     #[inline(always)]
     fn spin_lock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea, is_settled: bool) -> Answer {
-        let asked = self.callback_comes_to(site.usage);
-        let price_ps = self.price_at_once(F::SpinLock, is_settled)?;
+        self.is_answered_at_once(is_settled)?;
+        let asked = self.callback_is_at(site.usage);
         self.comes_first_at_once(asked)?;
         if self.waits.is_some() {
             return RARE;
         }
+        let price_ps = self.price_at_once(F::SpinLock, is_settled);
         let cpu = &mut *self.cpus.this_cpu;
         let Some(place) = self.spins.near_place(lock) else { return RARE };
         let Some(taken) = self.spins.get(place) else { return RARE };
@@ -156,8 +158,9 @@ impl Kernel {
 
     #[inline(always)]
     fn spin_unlock_at_once<W: World>(&mut self, site: CallSite<'_, W>, lock: Ea, is_settled: bool) -> Answer {
-        let at = self.callback_comes_to(site.usage);
-        let price_ps = self.price_at_once(F::SpinUnlock, is_settled)?;
+        self.is_answered_at_once(is_settled)?;
+        let at = self.callback_is_at(site.usage);
+        let price_ps = self.price_at_once(F::SpinUnlock, is_settled);
         let cpu = &mut *self.cpus.this_cpu;
         if !cpu.callback.only_holds_spin() {
             return RARE;
@@ -184,14 +187,15 @@ impl Kernel {
         answer: impl FnOnce(&Self) -> Option<u64>,
         is_settled: bool,
     ) -> Answer {
-        let at = self.callback_comes_to(site.usage);
-        let price_ps = self.price_at_once(f, is_settled)?;
+        self.is_answered_at_once(is_settled)?;
         if !self.may_call(f) {
             return RARE;
         }
+        let at = self.callback_is_at(site.usage);
         self.comes_first_at_once(at)?;
         let Some(value) = answer(self) else { return RARE };
         self.now = self.now.max(at);
+        let price_ps = self.price_at_once(f, is_settled);
         self.pays_at_once(site.number, price_ps, is_settled);
         Ok(value)
     }
@@ -199,10 +203,11 @@ impl Kernel {
     /// A usual callback's release of a task: references to tasks are not counted.
     #[inline(always)]
     fn release_task_at_once<W: World>(&mut self, site: CallSite<'_, W>, is_settled: bool) -> Answer {
-        let price_ps = self.price_at_once(F::TaskRelease, is_settled)?;
+        self.is_answered_at_once(is_settled)?;
         if !self.may_call(F::TaskRelease) {
             return RARE;
         }
+        let price_ps = self.price_at_once(F::TaskRelease, is_settled);
         self.pays_at_once(site.number, price_ps, is_settled);
         Ok(0)
     }
@@ -217,13 +222,14 @@ impl Kernel {
         value: u64,
         is_settled: bool,
     ) -> Answer {
-        let price_ps = self.price_at_once(f, is_settled)?;
+        self.is_answered_at_once(is_settled)?;
         if !self.may_call(f) || self.task_at(task).is_none() {
             return RARE;
         }
         if !site.world.put_words_at_once(task.offset(field), [value]) {
             return RARE;
         }
+        let price_ps = self.price_at_once(f, is_settled);
         self.pays_at_once(site.number, price_ps, is_settled);
         Ok(1)
     }
@@ -237,8 +243,8 @@ impl Kernel {
         is_settled: bool,
     ) -> Answer {
         const RARE_FLAGS: u64 = enq::CLEAR_OPSS | enq::DSQ_PRIQ | enq::IMMED;
+        self.is_answered_at_once(is_settled)?;
         let f = F::DsqInsertVtime;
-        let price_ps = self.price_at_once(f, is_settled)?;
         let callback = &self.cpus.this_cpu.callback;
         let (op, subject) = (callback.caller.op, callback.subject);
         let is_own = matches!(op, Op::SelectCpu | Op::Enqueue) && !callback.has_dispatched;
@@ -257,6 +263,7 @@ impl Kernel {
             return RARE;
         }
         t.direct = Some(Direct { dsq: DsqId(id), enq_flags: enq_flags | enq::DSQ_PRIQ });
+        let price_ps = self.price_at_once(f, is_settled);
         self.pays_at_once(site.number, price_ps, is_settled);
         let cpu = &mut *self.cpus.this_cpu;
         cpu.callback.has_dispatched = true;
@@ -272,18 +279,25 @@ impl Kernel {
         callback.is_usual() && self.terms[f as usize].allows_callback(callback.caller.op)
     }
 
-    /// What a call of a function costs, with what its CPU has spent before, if its answer is not to wait for anything.
+    /// Passes if the answer to a call does not wait for anything.
     #[inline(always)]
-    fn price_at_once(&self, f: F, is_settled: bool) -> Answer {
-        let (cpu, price_ps) = (&self.cpus.this_cpu, self.terms[f as usize].cost_ps());
+    fn is_answered_at_once(&self, is_settled: bool) -> Result<(), NoValue> {
+        let cpu = &self.cpus.this_cpu;
         if is_settled {
             debug_assert!(cpu.spent_ps == 0 && !cpu.pauses.owes_dequeue(), "each call has charged all costs");
-            return Ok(price_ps);
+            return Ok(());
         }
         match cpu.pauses.owes_dequeue() {
-            false => Ok(cpu.spent_ps + price_ps),
-            true => RARE,
+            false => Ok(()),
+            true => Err(NoValue::Rare),
         }
+    }
+
+    /// What a call of a function costs, with what its CPU has spent before.
+    #[inline(always)]
+    fn price_at_once(&self, f: F, is_settled: bool) -> u64 {
+        let price_ps = self.terms[f as usize].cost_ps();
+        if is_settled { price_ps } else { self.cpus.this_cpu.spent_ps + price_ps }
     }
 
     /// Passes if it is a plain callback's turn, which has reached `at`, without a tie.
@@ -295,6 +309,8 @@ impl Kernel {
         if self.queue.is_before_all(at) {
             return Ok(());
         }
+        // The CPU waits there.
+        self.cpus.this_cpu.clock = at;
         Err(self.not_first(at))
     }
 

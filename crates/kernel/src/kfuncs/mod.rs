@@ -308,14 +308,20 @@ impl Kernel {
         self.blame(Some(self.cpus.this_cpu.callback.caller));
     }
 
-    /// Sets the CPU's clock to the moment that its callback has reached with this usage.
+    /// The moment that the CPU's callback has reached with this usage.
+    #[inline(always)]
+    fn callback_is_at(&self, usage: Usage) -> Instant {
+        let callback = &self.cpus.this_cpu.callback;
+        let used_ps = usage.insns * self.insn_ps + usage.stall_ps + callback.charged_ps;
+        after_ps(callback.began, used_ps)
+    }
+
+    /// Sets the CPU's clock to that moment.
     #[inline(always)]
     fn callback_comes_to(&mut self, usage: Usage) -> Instant {
-        let insn_ps = self.insn_ps;
-        let cpu = &mut self.cpus.this_cpu;
-        let used_ps = usage.insns * insn_ps + usage.stall_ps + cpu.callback.charged_ps;
-        cpu.clock = after_ps(cpu.callback.began, used_ps);
-        cpu.clock
+        let at = self.callback_is_at(usage);
+        self.cpus.this_cpu.clock = at;
+        at
     }
 
     /// When a callback that has reached `at` makes its call in a run that has an order. Nothing if it lets others pass
