@@ -76,12 +76,13 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     }
 }
 
-/// As [`host_call`], with the arguments that are in the context.
+/// As [`host_call`], with the arguments that are in the context. A C function, so that the entries of simple functions end
+/// with a jump to it: there is nothing for them to catch.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline(never)]
-unsafe fn call_as_kept<H: Host<VmWorld>>(context: *mut Context) -> u64 {
+unsafe extern "C" fn call_as_kept<H: Host<VmWorld>>(context: *mut Context) -> u64 {
     // SAFETY: as above.
     unsafe {
         answer(
@@ -212,12 +213,12 @@ unsafe fn answer(context: *mut Context, ask: impl FnOnce() -> Option<u64>) -> u6
 }
 
 /// Suspends the callback until the call whose arguments are in the context has been made, and returns its value. Stops
-/// the callback if the context says why.
+/// the callback if the context says why. A C function for the same reason as [`call_as_kept`].
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline(never)]
-unsafe fn wait(context: *mut Context) -> u64 {
+unsafe extern "C" fn wait(context: *mut Context) -> u64 {
     // SAFETY: as above.
     unsafe {
         if (*context).refused.is_some() {
