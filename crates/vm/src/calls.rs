@@ -279,7 +279,7 @@ unsafe fn ask_again_rarely<H: Host<VmWorld>>(
 /// As for [`host_call`].
 pub(crate) unsafe fn host_turn<H: Host<VmWorld>>(context: *mut Context, again: bool) -> Option<Instant> {
     // SAFETY: as for `call_once`.
-    unsafe { (*(*context).host.cast::<H>()).turn((*context).cpu, (*context).usage(), again) }
+    unsafe { (*(*context).host.cast::<H>()).turn((*context).place.cpu, (*context).usage(), again) }
 }
 
 /// A clock as the host would read it; `known` says which, for its price. Emitted code calls this.
@@ -458,7 +458,7 @@ unsafe fn call_site(
     unsafe {
         let number = (*context).site;
         let func = *(*context).callees.add(number as usize);
-        (CallSite { world, cpu: (*context).cpu, usage: (*context).usage(), again, number }, func)
+        (CallSite { world, cpu: (*context).place.cpu, usage: (*context).usage(), again, number }, func)
     }
 }
 
@@ -534,7 +534,7 @@ pub(crate) unsafe extern "C" fn touch_line(context: *mut Context, line: u64, wri
     unsafe {
         let line = line - (*context).first_line;
         let region = (*(*context).world).region_mut();
-        match region.take_numbered_line_ps(line, (*context).cpu, write != 0) {
+        match region.take_numbered_line_ps(line, (*context).place.cpu, write != 0) {
             Some(price_ps) => (*context).stall_ps += price_ps,
             None => touch(context, line << (*context).line_log2, write),
         }
@@ -613,8 +613,8 @@ pub(crate) unsafe fn map_of(context: *mut Context, site: u32, map: u64, helper: 
 pub(crate) unsafe fn scratch(context: *mut Context, frame: u64) -> Ea {
     // SAFETY: as above.
     unsafe {
-        let depth = (frame - (*context).stack_floor) / FRAME_BYTES;
-        Slot::with_floor((*context).stack_floor).scratch().offset(FRAME_SCRATCH * depth)
+        let depth = (frame - (*context).place.stack_floor) / FRAME_BYTES;
+        Slot::with_floor((*context).place.stack_floor).scratch().offset(FRAME_SCRATCH * depth)
     }
 }
 
@@ -633,7 +633,7 @@ pub(crate) unsafe fn round(
     unsafe {
         (*context).site = site;
         Context::check_fuel(context);
-        if frame == (*context).stack_floor {
+        if frame == (*context).place.stack_floor {
             Context::stop(context, FaultKind::TooDeep);
         }
         invoke(context, function, frame - FRAME_BYTES, args)
@@ -701,7 +701,7 @@ pub(crate) unsafe extern "C" fn for_each(
         }
         let scratch = scratch(context, frame);
         let (mut seen, mut from) = (0, 0);
-        while let Some(entry) = (*(*context).world).maps().walk(id, from, (*context).cpu) {
+        while let Some(entry) = (*(*context).world).maps().walk(id, from, (*context).place.cpu) {
             let key = match entry.key {
                 MapKey::At(key) => key,
                 MapKey::Index(index) => {

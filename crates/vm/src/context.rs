@@ -10,9 +10,10 @@ use crate::fiber::{self, Link, Signal};
 use crate::known::Known;
 use crate::memory::{BASE, Limits, RawCrowd, RawMoves, VmWorld};
 use crate::profile::{Profile, Tally};
+use crate::seat::Place;
+use keel_abi::Instant;
 use keel_abi::bpf::{Ea, Fault, FaultKind, Frequent, FuncId, Meter, Usage};
 use keel_abi::clocks::Clocks;
-use keel_abi::{CpuId, Instant};
 use std::any::Any;
 
 /// A translated function: takes the context, R10, R1 to R5; returns R0.
@@ -62,12 +63,13 @@ pub(crate) const FIRST_ADDRESSES: usize = 64;
 /// The state of one callback.
 #[repr(C)]
 pub(crate) struct Context {
-    // Native code uses these; the order keeps them within two lines.
+    // Native code uses these; the order keeps what it uses most within two lines.
     /// Executed instructions minus the limit: above 0 the callback counts as endless, and the addition that makes it so
     /// sets the processor's flags. Native code updates this only at calls and exits.
     pub(crate) insns: i64,
     /// That of a callback that has executed none: minus the limit.
     pub(crate) no_insns: i64,
+    pub(crate) stall_ps: u64,
     /// The region keeps them up to date.
     pub(crate) limits: Limits,
     pub(crate) base: *mut u8,
@@ -82,19 +84,14 @@ pub(crate) struct Context {
     pub(crate) minus_base: u64,
     /// From a simulated address to the process's.
     pub(crate) delta: u64,
-    /// In a line's word while the CPU may read the line.
-    pub(crate) shared: u64,
-    /// A line's whole word while the CPU may write the line.
-    pub(crate) alone: u64,
+    /// Where the job runs.
+    pub(crate) place: Place,
     pub(crate) addresses: *const u64,
     /// Not 0 if the last requested line is in an unbacked page of the arena.
     pub(crate) denied: u64,
-    /// R10 of the deepest frame.
-    pub(crate) stack_floor: u64,
     /// `may_goto`s left until the callback asks for its turn.
     pub(crate) loops_left: u64,
     pub(crate) host_call: Option<HostCall>,
-    pub(crate) stall_ps: u64,
     /// Picoseconds that `bpf_iter_num_next` is charged, or [`HOST_COUNTS`].
     pub(crate) num_next_ps: u64,
     /// The charge for the next call in addition to its price, in picoseconds, or
@@ -108,24 +105,15 @@ pub(crate) struct Context {
     pub(crate) site: u32,
 
     // Emitted code uses these when it moves a line.
-    pub(crate) cpu: CpuId,
     /// The number of the region's first line: emitted code numbers lines from simulated address 0.
     pub(crate) first_line: u64,
-    /// By the last writer of a line, as its entry in `writers` says, the price for this CPU to get it: 0 for a line that
-    /// nobody has held; [`ASK`](crate::seat::ASK) if the engine must be asked. For this CPU itself, 0 if a bit of a line's
-    /// word stands for one CPU; otherwise it may be any.
-    pub(crate) prices: *const u32,
-    // These, too, begin where their entry for the line at simulated address 0 would be.
+    // These begin where their entry for the line at simulated address 0 would be.
     pub(crate) writers: *mut u16,
     pub(crate) moves: RawMoves,
     /// The lines that crowd each other.
     pub(crate) crowded: RawCrowd,
 
     // Every callback and call uses these.
-    /// R10 of the first frame.
-    pub(crate) first_frame: u64,
-    /// The word of the line at that address.
-    pub(crate) first_frame_word: *const u64,
     pub(crate) host: *mut (),
     pub(crate) world: *mut VmWorld,
     /// Why the fiber was left.
@@ -222,7 +210,7 @@ impl Context {
         // SAFETY: `off` is below the high-water mark, and the sharers table has a word for every
         // line up to there.
         let sharers = unsafe { *self.sharers.add((off >> self.line_log2) as usize) };
-        let held = if write { sharers == self.alone } else { sharers & self.shared != 0 };
+        let held = if write { sharers == self.place.alone } else { sharers & self.place.shared != 0 };
         if !held && !self.touch(off, write) {
             self.bad_accesses += 1;
             return None;
@@ -240,7 +228,7 @@ impl Context {
         if !region.is_backed(off, 1) {
             return false;
         }
-        self.stall_ps += region.take_line_ps(off, self.cpu, write);
+        self.stall_ps += region.take_line_ps(off, self.place.cpu, write);
         true
     }
 
@@ -273,7 +261,7 @@ impl Context {
             if !region.is_backed(off, 1) {
                 return false;
             }
-            (*this).stall_ps += region.touch_atomically_ps(Ea(BASE + off), (*this).cpu, now);
+            (*this).stall_ps += region.touch_atomically_ps(Ea(BASE + off), (*this).place.cpu, now);
             true
         }
     }

@@ -212,7 +212,7 @@ impl Context {
             let ask = (*this).host_clocks.expect("set on entry");
             let Some(clocks) = ask(this) else { return };
             let clocks = &mut *clocks;
-            let cpu = (*this).cpu;
+            let cpu = (*this).place.cpu;
             let word = Sync::Word(off);
             if orders {
                 clocks.acquire(cpu, word);

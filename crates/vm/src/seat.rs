@@ -9,7 +9,6 @@ use crate::stacks::MAX_ARGS;
 use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
 use keel_abi::cpuset::MAX_CPUS;
-use keel_abi::holders::HolderKey;
 use std::ptr;
 
 /// Instead of a price: the engine must be asked.
@@ -28,62 +27,101 @@ pub(crate) struct RunsAt {
     pub(crate) args: *mut u64,
 }
 
-/// What a callback on a CPU needs to know of it.
-pub(crate) struct Seat {
-    pub(crate) key: HolderKey,
-    /// As [`Context::prices`].
+/// What a callback needs to know of its CPU and its stack, in the order in which all of it is copied.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// In a line's word while the CPU may read the line.
+    pub(crate) shared: u64,
+    /// A line's whole word while the CPU may write the line.
+    pub(crate) alone: u64,
+    /// R10 of the first frame.
+    pub(crate) first_frame: u64,
+    /// The word of the line at that address.
+    pub(crate) first_frame_word: *const u64,
+    /// R10 of the deepest frame.
+    pub(crate) stack_floor: u64,
+    /// By the last writer of a line, as its entry in the context's `writers` says, the price for this CPU to get it: 0 for
+    /// a line that nobody has held; [`ASK`] if the engine must be asked. For this CPU itself, 0 if a bit of a line's word
+    /// stands for one CPU; otherwise it may be any.
     pub(crate) prices: *const u32,
-    /// Where the stack ends of a callback that is in no other one, if it can begin at once: emitted code, on a stack that
-    /// was used before, while no callback is suspended. Otherwise null.
-    pub(crate) ready: Ea,
-    /// The context of such a callback, in the process, and the word of its line; set when `ready` is.
+    /// Where a struct_ops context is in the process.
     pub(crate) args: *mut u64,
-    pub(crate) word: *const u64,
-    /// As `ready`, even while a callback is suspended.
-    first: Ea,
+    pub(crate) cpu: CpuId,
+}
+
+impl Place {
+    /// No callback can begin here.
+    pub(crate) const NOWHERE: Self = Self {
+        shared: 0,
+        alone: 0,
+        first_frame: 0,
+        first_frame_word: ptr::null(),
+        stack_floor: 0,
+        prices: ptr::null(),
+        args: ptr::null_mut(),
+        cpu: CpuId(0),
+    };
+
+    /// The same CPU, with this stack.
+    pub(crate) fn on(self, stack: RunsAt) -> Self {
+        Self {
+            first_frame: stack.end.0,
+            first_frame_word: stack.word,
+            stack_floor: stack.end.0 - (MAX_FRAMES - 1) * FRAME_BYTES,
+            args: stack.args,
+            ..self
+        }
+    }
+}
+
+/// What the engine keeps for each CPU: two of the host's cache lines.
+#[repr(C, align(64))]
+pub(crate) struct Seat {
+    /// With the stack of a callback that is in no other one, once there is that.
+    pub(crate) place: Place,
+    /// Whether a callback that is in no other one can begin there at once: emitted code, on a stack that was used before,
+    /// while no callback is suspended.
+    pub(crate) is_ready: bool,
+    /// The same, even while a callback is suspended.
+    may_be_ready: bool,
     /// The contexts of its suspended activations, the innermost last.
     pub(crate) suspended: Vec<*mut Context>,
 }
 
-// SAFETY: the contexts belong to fibers of the same Vm. The prices and the slots belong to the region, which lives as
-// long as the Vm. Nobody changes the prices, and only the owner of the Vm uses the slots.
+// SAFETY: the contexts belong to fibers of the same Vm. The prices and the stacks belong to the region, which lives as
+// long as the Vm. Nobody changes the prices, and only the owner of the Vm uses the stacks.
 unsafe impl Send for Seat {}
 
 impl Seat {
     /// A callback that is in no other one can begin at this place at once.
-    pub(crate) fn make_ready(&mut self, place: RunsAt) {
-        (self.first, self.ready) = (place.end, place.end);
-        (self.args, self.word) = (place.args, place.word);
+    pub(crate) fn make_ready(&mut self, stack: RunsAt) {
+        self.place = self.place.on(stack);
+        (self.is_ready, self.may_be_ready) = (true, true);
     }
 
     /// A callback was suspended, which has this context: the next one runs elsewhere.
     #[inline]
     pub(crate) fn suspend(&mut self, context: *mut Context) {
         self.suspended.push(context);
-        self.ready = Ea::NULL;
+        self.is_ready = false;
     }
 
     /// The innermost suspended callback has ended.
     #[inline]
     pub(crate) fn end_suspended(&mut self) {
         self.suspended.pop();
-        if self.suspended.is_empty() {
-            self.ready = self.first;
-        }
+        self.is_ready = self.may_be_ready && self.suspended.is_empty();
     }
 }
 
 /// A seat for each CPU.
 pub(crate) fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {
     let region = world.region();
-    let seat = |cpu| Seat {
-        key: region.key(cpu),
-        prices: region.prices_to(cpu).unwrap_or(&ASK_ALWAYS).as_ptr(),
-        ready: Ea::NULL,
-        args: ptr::null_mut(),
-        word: ptr::null(),
-        first: Ea::NULL,
-        suspended: Vec::new(),
+    let seat = |cpu| {
+        let (key, prices) = (region.key(cpu), region.prices_to(cpu).unwrap_or(&ASK_ALWAYS).as_ptr());
+        let place = Place { shared: key.shared, alone: key.alone, prices, cpu, ..Place::NOWHERE };
+        Seat { place, is_ready: false, may_be_ready: false, suspended: Vec::new() }
     };
     (0..cpus).map(CpuId).map(seat).collect()
 }
@@ -118,15 +156,4 @@ pub(crate) unsafe fn put_args(at: *mut u64, args: &[u64]) {
 pub(crate) fn rewind(context: &mut Context) {
     context.insns = context.no_insns;
     context.stall_ps = 0;
-}
-
-/// Prepares a fiber's context for jobs of a CPU, on a stack that ends at `end`, in the line with this word.
-#[inline(always)]
-pub(crate) fn sit_down(context: &mut Context, cpu: CpuId, seat: &Seat, (end, word): (Ea, *const u64)) {
-    context.cpu = cpu;
-    context.prices = seat.prices;
-    (context.shared, context.alone) = (seat.key.shared, seat.key.alone);
-    context.first_frame = end.0;
-    context.first_frame_word = word;
-    context.stack_floor = end.0 - (MAX_FRAMES - 1) * FRAME_BYTES;
 }

@@ -14,7 +14,7 @@ use crate::link::{self, Linker};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::profile::{Profile, Taken, Tally};
 use crate::races::Race;
-use crate::seat::{RunsAt, Seat, put_args, rewind, seats, sit_down};
+use crate::seat::{Place, RunsAt, Seat, put_args, rewind, seats};
 use crate::stacks::Stacks;
 use keel_abi::CpuId;
 use keel_abi::bpf::{
@@ -67,8 +67,6 @@ struct AtHand {
     context: *mut Context,
     /// The CPU whose next callback begins at once on this fiber, or [`NOBODY`].
     ready_for: CpuId,
-    /// Where that CPU's callbacks find their arguments.
-    args: *mut u64,
 }
 
 /// No CPU's number.
@@ -81,7 +79,7 @@ impl AtHand {
     const NONE: Self = Self::new(ptr::null_mut());
 
     const fn new(context: *mut Context) -> Self {
-        Self { context, ready_for: NOBODY, args: ptr::null_mut() }
+        Self { context, ready_for: NOBODY }
     }
 }
 
@@ -301,25 +299,19 @@ impl Vm {
             words: raw.sharers.wrapping_sub(first_line as usize),
             line_log2: raw.lines.log2,
             minus_base: BASE.wrapping_neg(),
+            place: Place::NOWHERE,
             delta: (raw.base as u64).wrapping_sub(BASE),
-            shared: 0,
-            alone: 0,
             addresses: ptr::null(),
             first_addresses: [0; FIRST_ADDRESSES],
             first_words: [ptr::null(); FIRST_ADDRESSES],
             denied: 0,
-            first_frame: 0,
-            first_frame_word: ptr::null(),
-            stack_floor: 0,
             loops_left: 0,
             host_call: None,
             frequent_calls: [None; Frequent::ALL.len()],
             frame: 0,
             site: 0,
             rounds_left: 0,
-            cpu: CpuId(0),
             first_line,
-            prices: ptr::null(),
             writers: raw.writers.wrapping_sub(first_line as usize),
             moves: raw.moves.numbered_from_0(first_line),
             crowded: raw.crowded.numbered_from_0(first_line),
@@ -383,13 +375,13 @@ impl Vm {
     #[inline(always)]
     fn get_ready(&mut self, cpu: CpuId) -> bool {
         let (seat, context) = (&self.seats[cpu.index()], self.at_hand.context);
-        if seat.ready.is_null() {
+        if !seat.is_ready {
             return false;
         }
         debug_assert!(!context.is_null(), "a seat gets ready with its first job");
         // SAFETY: the fiber at hand has no job, and nobody uses a reference to its context.
-        sit_down(unsafe { &mut *context }, cpu, seat, (seat.ready, seat.word));
-        (self.at_hand.ready_for, self.at_hand.args) = (cpu, seat.args);
+        unsafe { (*context).place = seat.place };
+        self.at_hand.ready_for = cpu;
         true
     }
 
@@ -397,13 +389,13 @@ impl Vm {
     fn is_ready(&self, cpu: CpuId) -> bool {
         let (seat, at_hand) = (&self.seats[cpu.index()], &self.at_hand);
         // SAFETY: the fiber at hand has no job, and nobody uses a reference to its context.
-        let of = unsafe { ((*at_hand.context).cpu, (*at_hand.context).first_frame) };
-        seat.suspended.is_empty() && of == (cpu, seat.ready.0) && at_hand.args == seat.args
+        let of = unsafe { ((*at_hand.context).place.cpu, (*at_hand.context).place.first_frame) };
+        seat.is_ready && of == (cpu, seat.place.first_frame)
     }
 
     /// Runs a job on a fiber of its own.
     #[inline(never)]
-    fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, place: RunsAt, job: Job) -> Progress {
+    fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, stack: RunsAt, job: Job) -> Progress {
         if self.at_hand.context.is_null() {
             self.new_fiber();
         }
@@ -413,7 +405,7 @@ impl Vm {
         unsafe {
             rewind(&mut *context);
             (*context).reset_loops();
-            sit_down(&mut *context, cpu, &self.seats[cpu.index()], (place.end, place.word));
+            (*context).place = self.seats[cpu.index()].place.on(stack);
             (*context).job = job;
             let fiber = &mut self.fibers[(*context).number as usize];
             take_carry(context, host);
@@ -436,7 +428,7 @@ impl Vm {
     fn suspend(&mut self) {
         let context = self.at_hand.context;
         // SAFETY: the fiber's code isn't running.
-        let cpu = unsafe { (*context).cpu };
+        let cpu = unsafe { (*context).place.cpu };
         match self.idle.0.pop() {
             Some(idle) => self.at_hand = AtHand::new(idle),
             None => self.new_fiber(),
@@ -581,7 +573,7 @@ impl Engine for Vm {
         // SAFETY: the place is the callback's own. The fiber at hand has no job, and nobody uses a reference to its
         // context or to the world. The code is where emitted code begins as a callback.
         let (value, context) = unsafe {
-            put_args(self.at_hand.args, &args);
+            put_args((*context).place.args, &args);
             rewind(&mut *context);
             take_carry(context, host);
             connect(context, host);

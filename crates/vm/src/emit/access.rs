@@ -196,7 +196,9 @@ impl Emitter<'_> {
                 let word = offset_of!(Context, first_words) + 8 * slot as usize;
                 (word, (at >> log2) as i64 - (from >> log2) as i64)
             }
-            Line::Frame(at) if self.target.is_callback => (offset_of!(Context, first_frame_word), at >> log2),
+            Line::Frame(at) if self.target.is_callback => {
+                (offset_of!(Context, place.first_frame_word), at >> log2)
+            }
             _ => return None,
         };
         i32::try_from(8 * lines).ok().map(|bytes| Spot::Fixed(word, bytes))
@@ -276,10 +278,10 @@ impl Emitter<'_> {
     /// Jumps to `moves` unless the line with the word in `B` allows this access.
     fn leave_unless_held(&mut self, access: Access, moves: Label) {
         if access == Access::Load {
-            self.asm.mem_reg(Code::Test_rm64_r64, field(offset_of!(Context, shared)), B);
+            self.asm.mem_reg(Code::Test_rm64_r64, field(offset_of!(Context, place.shared)), B);
             self.asm.to(Code::Je_rel32_64, moves);
         } else {
-            self.asm.reg_mem(Code::Cmp_r64_rm64, B, field(offset_of!(Context, alone)));
+            self.asm.reg_mem(Code::Cmp_r64_rm64, B, field(offset_of!(Context, place.alone)));
             self.asm.to(Code::Jne_rel32_64, moves);
         }
     }

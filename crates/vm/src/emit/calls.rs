@@ -62,7 +62,7 @@ impl Emitter<'_> {
             e.asm.call_tabled(stubs::TOO_DEEP);
         });
         self.read(10, A);
-        self.asm.reg_mem(Code::Cmp_r64_rm64, A, field(offset_of!(Context, stack_floor)));
+        self.asm.reg_mem(Code::Cmp_r64_rm64, A, field(offset_of!(Context, place.stack_floor)));
         self.asm.to(Code::Je_rel32_64, too_deep);
         let frame = FRAME_BYTES as i64;
         self.asm.reg_mem(Code::Lea_r64_m, FRAME, at(FRAME, -frame));

@@ -50,7 +50,7 @@ pub(super) fn emit_start(asm: &mut Asm, function: Label, target: &Target<'_>, re
     let start = asm.label();
     asm.bind(start);
     asm.reg_mem(Code::Mov_r64_rm64, DELTA, field(offset_of!(Context, delta)));
-    asm.reg_mem(Code::Mov_r64_rm64, whole(1), field(offset_of!(Context, first_frame)));
+    asm.reg_mem(Code::Mov_r64_rm64, whole(1), field(offset_of!(Context, place.first_frame)));
     asm.reg_mem(Code::Lea_r64_m, FRAME, at_sum(whole(1), DELTA, 0));
     live::each(reads, 2..=5).for_each(|reg| asm.reg_reg(Code::Xor_r32_rm32, half(reg), half(reg)));
     if target.has_may_goto {

@@ -64,7 +64,9 @@ impl Emitter<'_> {
     /// Emits a function's action and result; an iterator is at `pair`.
     fn answer(&mut self, known: Known, pair: MemoryOperand) {
         match known {
-            Known::SmpId => self.asm.reg_mem(Code::Mov_r32_rm32, half(0), field(offset_of!(Context, cpu))),
+            Known::SmpId => {
+                self.asm.reg_mem(Code::Mov_r32_rm32, half(0), field(offset_of!(Context, place.cpu)))
+            }
             Known::NumNew => {
                 self.begin_numbers(pair);
                 self.zero(0);

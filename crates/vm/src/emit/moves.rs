@@ -106,7 +106,7 @@ fn move_between_groups(asm: &mut Asm, write: bool, has_arena: bool, stub: usize)
         // Its own line may be held by others, too.
         let before = MemoryOperand::with_base_displ_size(RAX, -1, 1);
         asm.reg_mem(Code::Lea_r32_m, R9D, before);
-        asm.reg_mem(Code::Cmp_r32_rm32, R9D, field(offset_of!(Context, cpu)));
+        asm.reg_mem(Code::Cmp_r32_rm32, R9D, field(offset_of!(Context, place.cpu)));
         asm.to(Code::Je_rel32_64, ask);
     }
     load_price(asm, 0);
@@ -150,7 +150,7 @@ fn load_writer(asm: &mut Asm) {
 /// Leaves in rax the price that is `after` those of the writer in rax, compared with 0. Changes r9.
 fn load_price(asm: &mut Asm, after: i64) {
     use Register::{EAX, R9, RAX};
-    load(asm, R9, field(offset_of!(Context, prices)));
+    load(asm, R9, field(offset_of!(Context, place.prices)));
     let price = MemoryOperand::with_base_index_scale_displ_size(R9, RAX, 4, 4 * after, 1);
     asm.reg_mem(Code::Mov_r32_rm32, EAX, price);
     asm.reg_reg(Code::Test_rm32_r32, EAX, EAX);
@@ -161,9 +161,9 @@ fn price_of_another_holder(asm: &mut Asm, ask: Label) {
     use Register::{EAX, RAX};
     load_writer(asm);
     asm.reg(Code::Dec_rm32, EAX);
-    asm.reg_mem(Code::Cmp_r32_rm32, EAX, field(offset_of!(Context, cpu)));
+    asm.reg_mem(Code::Cmp_r32_rm32, EAX, field(offset_of!(Context, place.cpu)));
     asm.to(Code::Jne_rel32_64, ask);
-    load(asm, RAX, field(offset_of!(Context, shared)));
+    load(asm, RAX, field(offset_of!(Context, place.shared)));
     asm.reg_reg_reg(Code::VEX_Andn_r64_r64_rm64, RAX, RAX, B);
     asm.reg_reg(Code::Bsf_r64_rm64, RAX, RAX);
     asm.to(Code::Je_rel32_64, ask);
@@ -174,14 +174,14 @@ fn price_of_another_holder(asm: &mut Asm, ask: Label) {
 fn take(asm: &mut Asm, write: bool) {
     use Register::{R9, R9D, R9W};
     if write {
-        load(asm, B, field(offset_of!(Context, alone)));
+        load(asm, B, field(offset_of!(Context, place.alone)));
     } else {
-        asm.reg_mem(Code::Or_r64_rm64, B, field(offset_of!(Context, shared)));
+        asm.reg_mem(Code::Or_r64_rm64, B, field(offset_of!(Context, place.shared)));
     }
     load(asm, R9, field(offset_of!(Context, words)));
     asm.mem_reg(Code::Mov_rm64_r64, at_entry(R9, A, 8), B);
     if write {
-        asm.reg_mem(Code::Mov_r32_rm32, R9D, field(offset_of!(Context, cpu)));
+        asm.reg_mem(Code::Mov_r32_rm32, R9D, field(offset_of!(Context, place.cpu)));
         asm.reg(Code::Inc_rm32, R9D);
         load(asm, B, field(offset_of!(Context, writers)));
         asm.mem_reg(Code::Mov_rm16_r16, at_entry(B, A, 2), R9W);

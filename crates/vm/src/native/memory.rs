@@ -178,7 +178,7 @@ impl Translator<'_> {
         }
         // Up to 64 CPUs both words are the same, and one of them is in a register.
         let alone = match self.target.lines.grouped {
-            true => self.field(offset_of!(Context, alone)),
+            true => self.field(offset_of!(Context, place.alone)),
             false => fixed.shared,
         };
         self.b.ins().icmp(IntCC::Equal, sharers, alone)

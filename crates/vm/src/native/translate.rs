@@ -184,7 +184,7 @@ impl Translator<'_> {
             base,
             sharers: self.fixed_field(offset_of!(Context, sharers)),
             minus_base,
-            shared: self.fixed_field(offset_of!(Context, shared)),
+            shared: self.fixed_field(offset_of!(Context, place.shared)),
             frame,
         });
         self.reload_count();
@@ -426,7 +426,7 @@ impl Translator<'_> {
 
     fn call_function(&mut self, function: u32, site: u32, count: Value) -> Value {
         self.check_fuel(count, site, None);
-        let floor = self.field(offset_of!(Context, stack_floor));
+        let floor = self.field(offset_of!(Context, place.stack_floor));
         let deepest = self.b.ins().icmp(IntCC::Equal, self.r10, floor);
         let too_deep = self.too_deep();
         let site = self.b.ins().iconst(I32, i64::from(site));

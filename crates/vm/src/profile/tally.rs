@@ -79,7 +79,7 @@ impl Context {
 
     /// Sets the instruction to which the CPU's next costs are charged. Returns the previous one.
     fn blame(&mut self, number: u32) -> u32 {
-        let cpu = self.cpu;
+        let cpu = self.place.cpu;
         // SAFETY: the world is used between calls only, as in `Context::touch`.
         let watch = unsafe { &mut *self.world }.region_mut().watch();
         watch.map_or(NOBODY, |watch| watch.blame(cpu, number))

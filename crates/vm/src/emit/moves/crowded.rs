@@ -53,7 +53,7 @@ fn find_set(asm: &mut Asm, rare: Label) {
     load(asm, RDX, at(RCX, offset_of!(KnownLine, set) as i64));
     asm.reg_reg(Code::Test_rm64_r64, RDX, RDX);
     asm.to(Code::Je_rel32_64, rare);
-    asm.reg_mem(Code::Mov_r32_rm32, ESI, field(offset_of!(Context, cpu)));
+    asm.reg_mem(Code::Mov_r32_rm32, ESI, field(offset_of!(Context, place.cpu)));
     asm.reg_imm(Code::Shl_rm32_imm8, ESI, KnownLine::SET_LOG2 as i32);
     asm.reg_reg(Code::Add_r64_rm64, RDX, RSI);
 }
@@ -71,10 +71,10 @@ fn way() -> MemoryOperand {
 /// Nobody holds the line: this CPU becomes its writer. Leaves its new word in `B`. Changes rsi.
 fn own(asm: &mut Asm) {
     load(asm, RSI, field(offset_of!(Context, writers)));
-    asm.reg_mem(Code::Mov_r32_rm32, B32, field(offset_of!(Context, cpu)));
+    asm.reg_mem(Code::Mov_r32_rm32, B32, field(offset_of!(Context, place.cpu)));
     asm.reg(Code::Inc_rm32, B32);
     asm.mem_reg(Code::Mov_rm16_r16, at_entry(RSI, A, 2), Register::R11W);
-    load(asm, B, field(offset_of!(Context, alone)));
+    load(asm, B, field(offset_of!(Context, place.alone)));
 }
 
 /// Changes rcx.
@@ -92,17 +92,17 @@ fn share(asm: &mut Asm, has_moved: Label, rare: Label) {
     asm.reg(Code::Dec_rm32, ESI);
     asm.reg_reg(Code::Bt_rm64_r64, B, RSI);
     asm.to(Code::Jb_rel32_64, from_writer);
-    asm.reg_mem(Code::Or_r64_rm64, B, field(offset_of!(Context, shared)));
+    asm.reg_mem(Code::Or_r64_rm64, B, field(offset_of!(Context, place.shared)));
     count_from_memory(asm);
     asm.to(Code::Jmp_rel32_64, has_moved);
     asm.bind(from_writer);
-    load(asm, RCX, field(offset_of!(Context, prices)));
+    load(asm, RCX, field(offset_of!(Context, place.prices)));
     asm.reg_mem(Code::Mov_r32_rm32, ESI, MemoryOperand::with_base_index_scale_displ_size(RCX, RSI, 4, 4, 1));
     // Free, or so dear that it must be [`crate::seat::ASK`].
     asm.reg_reg(Code::Test_rm32_r32, ESI, ESI);
     asm.to(Code::Jle_rel32_64, rare);
     asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), RSI);
-    asm.reg_mem(Code::Or_r64_rm64, B, field(offset_of!(Context, shared)));
+    asm.reg_mem(Code::Or_r64_rm64, B, field(offset_of!(Context, place.shared)));
     asm.reg(Code::Push_r64, B);
     count(asm, RSI);
     asm.reg(Code::Pop_r64, B);
@@ -128,7 +128,7 @@ fn evict(asm: &mut Asm) {
     asm.reg_reg(Code::And_r32_rm32, ECX, EAX);
     asm.mem_reg(Code::Mov_rm32_r32, next, ECX);
     asm.reg_mem(Code::Add_r64_rm64, B, crowd(offset_of!(RawCrowd, first)));
-    load(asm, RCX, field(offset_of!(Context, shared)));
+    load(asm, RCX, field(offset_of!(Context, place.shared)));
     asm.reg(Code::Not_rm64, RCX);
     asm.mem_reg(Code::And_rm64_r64, at_entry(RSI, B, 8), RCX);
 }
