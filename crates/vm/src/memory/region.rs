@@ -392,10 +392,16 @@ impl Region {
 
     /// Picoseconds that `cpu` waits for the line of the byte at `at`, which it changes by an atomic instruction at
     /// `now`: the time that the line takes, after earlier requests have been served.
+    #[inline]
     pub fn touch_atomically_ps(&mut self, at: Ea, cpu: CpuId, now: Instant) -> u64 {
         let Some(off) = self.inside(at, 1) else { return 0 };
         let line = self.line_at(off);
-        match self.hold_line_ps(line, cpu, true) {
+        if self.holds(line, cpu, true) { 0 } else { self.move_line_atomically_ps(line, cpu, now) }
+    }
+
+    #[inline(never)]
+    fn move_line_atomically_ps(&mut self, line: u64, cpu: CpuId, now: Instant) -> u64 {
+        match self.move_line_ps(line, cpu, true) {
             0 => 0,
             transfer_ps => {
                 let moved = self.moves.of(line);
@@ -470,11 +476,16 @@ impl Region {
     /// changes nothing. `line` is below the high-water mark.
     #[inline]
     fn hold_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> u64 {
+        if self.holds(line, cpu, write) { 0 } else { self.move_line_ps(line, cpu, write) }
+    }
+
+    /// Returns whether the CPU holds a line in this way. `line` is below the high-water mark.
+    #[inline]
+    fn holds(&self, line: u64, cpu: CpuId, write: bool) -> bool {
         // SAFETY: the table has an entry for every line of the region.
         let sharers = unsafe { *self.sharers.start().as_ptr().cast::<u64>().add(line as usize) };
         let key = self.transfers.key(cpu);
-        let held = if write { sharers == key.alone } else { sharers & key.shared != 0 };
-        if held { 0 } else { self.move_line_ps(line, cpu, write) }
+        if write { sharers == key.alone } else { sharers & key.shared != 0 }
     }
 
     /// Picoseconds that `cpu` waits for the line of the byte at an offset that is in bounds, given that it does not
