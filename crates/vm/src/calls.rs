@@ -9,7 +9,7 @@ use crate::context::{Context, HostCall};
 use crate::enter::take_carry;
 use crate::fiber::Signal;
 use crate::interp;
-use crate::known::HOST_SERVES;
+use crate::known::{HOST_SERVES, Known};
 use crate::memory::VmWorld;
 use crate::stacks::{FRAME_SCRATCH, Slot};
 use keel_abi::Instant;
@@ -285,13 +285,15 @@ pub(crate) unsafe fn host_turn<H: Host<VmWorld>>(context: *mut Context, again: b
 /// A clock as the host would read it; `known` says which, for its price. Emitted code calls this.
 ///
 /// # Safety
-/// As for [`host_call`]; the host doesn't serve all calls.
+/// As for [`host_call`]; the host doesn't serve all calls, and `known` is one's number.
 pub(crate) unsafe extern "C" fn host_clock<H: Host<VmWorld>>(context: *mut Context, known: u64) -> u64 {
-    // SAFETY: as for `called`.
+    // SAFETY: as for `called`; there is a price for each number.
     unsafe {
         let now = (*(*context).host.cast::<H>()).clock((*context).usage());
         let carry_ps = std::mem::take(&mut (*context).carry_ps);
-        (*context).stall_ps += carry_ps + (*context).known_ps[known as usize];
+        debug_assert!(known < Known::ALL.len() as u64);
+        let price_ps = *(&raw const (*context).known_ps).cast::<u64>().add(known as usize);
+        (*context).stall_ps += carry_ps + price_ps;
         now.as_ns()
     }
 }

@@ -209,7 +209,8 @@ impl<W: World> Host<W> for Kernel {
     }
 
     fn clock(&mut self, usage: Usage) -> Instant {
-        self.callback_comes_to(usage) + self.uptime
+        // No run lasts so long that this overflows.
+        Instant::from_ns(self.callback_is_at(usage).as_ns().wrapping_add(self.uptime.as_ns()))
     }
 
     fn meter(&self) -> Meter {
