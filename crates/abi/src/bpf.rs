@@ -457,10 +457,9 @@ pub trait Host<W: World> {
         Err(NoValue::Rare)
     }
 
-    /// Like [`Host::call_at_once`], for a call of `which`. Only as many of the arguments
-    /// count as the function takes. Must not panic if the function [is simple](Frequent::is_simple), nor stop the program
-    /// then. `is_settled` says that [`Host::take_spent_ps`] has returned costs, which were charged, and that nothing has
-    /// been spent since.
+    /// Like [`Host::call_at_once`], for a call of `which`, which [is simple](Frequent::is_simple). Only as many of the
+    /// arguments count as the function takes. Must neither panic nor stop the program. `is_settled` says that
+    /// [`Host::take_spent_ps`] has returned costs, which were charged, and that nothing has been spent since.
     #[inline(always)]
     fn call_frequent(
         &mut self,
@@ -468,6 +467,18 @@ pub trait Host<W: World> {
         _which: Frequent,
         _args: &[u64; 5],
         _is_settled: bool,
+    ) -> Result<u64, NoValue> {
+        Err(NoValue::Rare)
+    }
+
+    /// Like [`Host::call_at_once`], for a call of `which`, which [is served in turn](Frequent::is_served_in_turn). Only as
+    /// many of the arguments count as the function takes.
+    #[inline(always)]
+    fn call_in_turn(
+        &mut self,
+        _site: CallSite<'_, W>,
+        _which: Frequent,
+        _args: &[u64; 5],
     ) -> Result<u64, NoValue> {
         Err(NoValue::Rare)
     }

@@ -98,7 +98,12 @@ unsafe extern "C" fn call_as_kept<H: Host<VmWorld>>(context: *mut Context) -> u6
 pub(crate) fn frequent<H: Host<VmWorld>, const SERVES: bool>(which: Frequent) -> HostCall {
     macro_rules! entry_of {
         ($($which:ident)*) => {
-            match which { $(Frequent::$which => host_call_of::<H, { Frequent::$which as usize }, SERVES>,)* }
+            match which {
+                $(Frequent::$which => match Frequent::$which.is_simple() {
+                    true => host_call_of::<H, { Frequent::$which as usize }, SERVES>,
+                    false => host_call_in_turn::<H, { Frequent::$which as usize }, SERVES>,
+                },)*
+            }
         };
     }
     entry_of!(
@@ -107,7 +112,7 @@ pub(crate) fn frequent<H: Host<VmWorld>, const SERVES: bool>(which: Frequent) ->
     )
 }
 
-/// As [`host_call`], for calls of the function at index `WHICH` of [`Frequent::ALL`].
+/// As [`host_call`], for calls of the function at index `WHICH` of [`Frequent::ALL`], which is simple.
 ///
 /// # Safety
 /// As for [`host_call`].
@@ -123,24 +128,44 @@ unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize, const SE
     unsafe {
         debug_assert!((*context).insns <= 0, "the caller has looked at the fuel");
         let (which, args) = (const { Frequent::ALL[WHICH] }, [r1, r2, r3, r4, r5]);
-        if which.is_simple() {
-            // The host doesn't panic.
-            let (host, site, _) = at_call::<H>(context);
-            let answer = match SERVES && (*context).carry_ps != 0 {
-                false => host.call_frequent(site, which, &args, SERVES),
-                true => Err(NoValue::Rare),
-            };
-            return match answer {
-                Ok(value) => value,
-                Err(why) => {
-                    keep_args(context, which, &args);
-                    match why {
-                        NoValue::Rare => call_as_kept::<H>(context),
-                        NoValue::Suspend | NoValue::Stop(_) => wait(context),
-                    }
+        // The host doesn't panic.
+        let (host, site, _) = at_call::<H>(context);
+        let answer = match SERVES && (*context).carry_ps != 0 {
+            false => host.call_frequent(site, which, &args, SERVES),
+            true => Err(NoValue::Rare),
+        };
+        match answer {
+            Ok(value) => value,
+            Err(NoValue::Rare) if which.is_served_in_turn() => {
+                host_call_in_turn::<H, WHICH, SERVES>(context, r1, r2, r3, r4, r5)
+            }
+            Err(why) => {
+                keep_args(context, which, &args);
+                match why {
+                    NoValue::Rare => call_as_kept::<H>(context),
+                    NoValue::Suspend | NoValue::Stop(_) => wait(context),
                 }
-            };
+            }
         }
+    }
+}
+
+/// As [`host_call`], for calls of the function at index `WHICH` of [`Frequent::ALL`], which is served in turn.
+///
+/// # Safety
+/// As for [`host_call`].
+unsafe extern "C" fn host_call_in_turn<H: Host<VmWorld>, const WHICH: usize, const SERVES: bool>(
+    context: *mut Context,
+    r1: u64,
+    r2: u64,
+    r3: u64,
+    r4: u64,
+    r5: u64,
+) -> u64 {
+    // SAFETY: as above, and as for `called`.
+    unsafe {
+        debug_assert!((*context).insns <= 0, "the caller has looked at the fuel");
+        let (which, args) = (const { Frequent::ALL[WHICH] }, [r1, r2, r3, r4, r5]);
         keep_args(context, which, &args);
         answer(
             context,
@@ -148,7 +173,7 @@ unsafe extern "C" fn host_call_of<H: Host<VmWorld>, const WHICH: usize, const SE
             || {
                 // What it may carry if it serves no calls is not for the host.
                 let (host, site, _) = if SERVES { called::<H>(context) } else { at_call::<H>(context) };
-                match host.call_frequent(site, which, &args, false) {
+                match host.call_in_turn(site, which, &args) {
                     Ok(value) => Some(value),
                     Err(why) => not_at_once::<H>(context, why),
                 }

@@ -88,13 +88,14 @@ impl Frequent {
         Self::ALL.into_iter().find(|which| which.by() == by)
     }
 
-    /// Whether serving it takes so little that it must not panic.
+    /// Whether serving a usual call of it takes so little that it must not panic.
     pub const fn is_simple(self) -> bool {
         matches!(
             self,
             Self::MapLookup
                 | Self::SpinLock
                 | Self::SpinUnlock
+                | Self::DsqInsert
                 | Self::DsqInsertVtime
                 | Self::TaskSetSlice
                 | Self::TaskSetVtime
@@ -102,5 +103,11 @@ impl Frequent {
                 | Self::TaskFromPid
                 | Self::TaskRelease
         )
+    }
+
+    /// Whether calls of it that are served in turn are frequent, too.
+    pub const fn is_served_in_turn(self) -> bool {
+        // `ops.dispatch` inserts any tasks, and as many as it likes.
+        !self.is_simple() || matches!(self, Self::DsqInsert)
     }
 }

@@ -36,6 +36,10 @@ impl Kernel {
             Frequent::MapLookup => self.look_up_at_once(site, [Ea(a[0]), Ea(a[1])], is_settled),
             Frequent::SpinLock => self.spin_lock_at_once(site, Ea(a[0]), is_settled),
             Frequent::SpinUnlock => self.spin_unlock_at_once(site, Ea(a[0]), is_settled),
+            Frequent::DsqInsert => {
+                let insert = [a[1], a[2], a[3]];
+                self.insert_at_once(site, F::DsqInsert, Ea(a[0]), |_| Some((insert, None)), is_settled)
+            }
             Frequent::DsqInsertVtime => self.insert_vtime_at_once(site, [Ea(a[0]), Ea(a[1])], is_settled),
             Frequent::TaskSetSlice => {
                 let place = (Ea(a[0]), field::SCX_SLICE);
@@ -60,13 +64,18 @@ impl Kernel {
                 is_settled,
             ),
             Frequent::TaskRelease => self.release_task_at_once(site, is_settled),
-            _ => self.serve_in_turn(site, which, a),
+            _ => RARE,
         }
     }
 
-    /// A call of a function that is not simple: only who serves it is known.
+    /// A call of which only the function is known.
     #[inline(always)]
-    fn serve_in_turn<W: World>(&mut self, site: CallSite<'_, W>, which: Frequent, a: &[u64; 5]) -> Answer {
+    pub(super) fn serve_in_turn<W: World>(
+        &mut self,
+        site: CallSite<'_, W>,
+        which: Frequent,
+        a: &[u64; 5],
+    ) -> Answer {
         let f = function(which);
         self.serve_at_once(
             site,
@@ -234,7 +243,7 @@ impl Kernel {
         Ok(1)
     }
 
-    /// A plain callback's first insert of its own task, which is only noted.
+    /// As `insert_at_once`, with what comes after the task in memory.
     #[inline(always)]
     fn insert_vtime_at_once<W: World>(
         &mut self,
@@ -242,27 +251,56 @@ impl Kernel {
         [task, args]: [Ea; 2],
         is_settled: bool,
     ) -> Answer {
+        const { assert!(DSQ_ID == 0 && SLICE == 8 && VTIME == 16 && ENQ_FLAGS == 24) };
+        self.insert_at_once(
+            site,
+            F::DsqInsertVtime,
+            task,
+            #[inline(always)]
+            |w| {
+                let [id, slice_ns, vtime, enq_flags] = w.words_at_once(args)?;
+                Some(([id, slice_ns, enq_flags], Some(vtime)))
+            },
+            is_settled,
+        )
+    }
+
+    /// A plain callback's first insert of its own task, which is only noted: its queue, slice and flags, and its vtime.
+    #[inline(always)]
+    fn insert_at_once<W: World>(
+        &mut self,
+        site: CallSite<'_, W>,
+        f: F,
+        task: Ea,
+        insert: impl FnOnce(&mut W) -> Option<([u64; 3], Option<u64>)>,
+        is_settled: bool,
+    ) -> Answer {
         const RARE_FLAGS: u64 = enq::CLEAR_OPSS | enq::DSQ_PRIQ | enq::IMMED;
         self.is_answered_at_once(is_settled)?;
-        let f = F::DsqInsertVtime;
         let callback = &self.cpus.this_cpu.callback;
         let (op, subject) = (callback.caller.op, callback.subject);
         let is_own = matches!(op, Op::SelectCpu | Op::Enqueue) && !callback.has_dispatched;
         if !is_own || !callback.is_plain() || !self.terms[f as usize].allows_callback(op) {
             return RARE;
         }
-        const { assert!(DSQ_ID == 0 && SLICE == 8 && VTIME == 16 && ENQ_FLAGS == 24) };
-        let Some([id, slice_ns, vtime, enq_flags]) = site.world.words_at_once(args) else { return RARE };
+        let Some(([id, slice_ns, enq_flags], vtime)) = insert(site.world) else { return RARE };
         let is_rare = enq_flags & RARE_FLAGS != 0 || self.scx.flags & ops_flags::ALWAYS_ENQ_IMMED != 0;
-        let t = &mut self.tasks[subject];
+        let Some(t) = self.tasks.get_mut(subject) else { return RARE };
         if is_rare || slice_ns == 0 || t.ea != task {
             return RARE;
         }
         const { assert!(field::SCX_DSQ_VTIME == field::SCX_SLICE + 8) };
-        if !site.world.put_words_at_once(task.offset(field::SCX_SLICE), [slice_ns, vtime]) {
+        let place = task.offset(field::SCX_SLICE);
+        let (is_put, flags) = match vtime {
+            None => (site.world.put_words_at_once(place, [slice_ns]), enq_flags),
+            Some(vtime) => {
+                (site.world.put_words_at_once(place, [slice_ns, vtime]), enq_flags | enq::DSQ_PRIQ)
+            }
+        };
+        if !is_put {
             return RARE;
         }
-        t.direct = Some(Direct { dsq: DsqId(id), enq_flags: enq_flags | enq::DSQ_PRIQ });
+        t.direct = Some(Direct { dsq: DsqId(id), enq_flags: flags });
         let price_ps = self.price_at_once(f, is_settled);
         self.pays_at_once(site.number, price_ps, is_settled);
         let cpu = &mut *self.cpus.this_cpu;

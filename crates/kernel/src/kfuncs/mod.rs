@@ -171,6 +171,16 @@ impl<W: World> Host<W> for Kernel {
         self.serve_frequent(site, which, args, is_settled)
     }
 
+    #[inline(always)]
+    fn call_in_turn(
+        &mut self,
+        site: CallSite<'_, W>,
+        which: Frequent,
+        args: &[u64; 5],
+    ) -> Result<u64, NoValue> {
+        self.serve_in_turn(site, which, args)
+    }
+
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {
         let mut at = self.callback_comes_to(usage);
         if self.order.is_some() {
