@@ -24,19 +24,21 @@ impl<E: Engine> Sim<E> {
         if !waker.is_idle() {
             self.k.fetch_task(self.vm.world(), task);
         }
-        let t = &mut self.k.tasks[task];
-        let is_asleep = t.state == State::New || t.state == State::Blocked && !t.waking;
-        if !is_asleep || t.on_cpu || t.busy {
+        let (t, cpu) = (&mut self.k.tasks[task], &mut *self.k.cpus.this_cpu);
+        let is_asleep = match t.state {
+            State::Blocked => !(t.waking | t.on_cpu | t.busy),
+            State::New => !(t.on_cpu | t.busy),
+            _ => false,
+        };
+        if !is_asleep {
             return self.wake_rarely(c, task, flags, waker);
         }
         t.busy = true;
+        cpu.spent_ps += self.k.machine.costs.wakeup_ns * 1000 + self.k.lines.write_task_ps(task, &cpu.holder);
         let (prev, ea) = (t.wake_cpu, t.ea);
-        let is_asked = t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0;
-        let is_asked = is_asked && self.k.scx.entries.has(Op::SelectCpu) && !self.k.cpus[t.cpu].bypassing;
-        self.k.emit_wakes(c, waker, task, flags);
-        let touched_ps = self.k.lines.write_task_ps(task, self.k.cpus.holder());
-        self.k.charge_ps(c, self.k.machine.costs.wakeup_ns * 1000 + touched_ps);
-        if is_asked {
+        let may_choose = t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0;
+        if may_choose && self.k.scx.entries.has(Op::SelectCpu) && !self.k.cpus[t.cpu].bypassing {
+            self.k.emit_wakes(c, waker, task, flags);
             let args = [ea.0, self.k.cpu_argument(prev), flags];
             let selected = || Frame::WakeSelected { task, flags, waker };
             if self.called_known(c, Op::SelectCpu, (task, &args), selected) {
@@ -44,6 +46,7 @@ impl<E: Engine> Sim<E> {
             }
             return;
         }
+        self.k.emit_wakes(c, waker, task, flags);
         self.wake_by_default(c, task, flags, waker);
     }
 

@@ -52,6 +52,7 @@ impl<E: Engine> Sim<E> {
     /// Like `pick_after_block` if it is known whether the previous task is still queued.
     #[inline(always)]
     fn pick_knowing(&mut self, c: CpuId, may_continue: bool, left: Option<Left>) {
+        let is_at_hand = may_continue || self.k.first_local(c).is_some();
         let cpu = &mut *self.k.cpus.this_cpu;
         cpu.picks += 1;
         cpu.errands.set_throttles(false);
@@ -62,10 +63,10 @@ impl<E: Engine> Sim<E> {
             return self.pick_rarely(c);
         }
         cpu.sync_pending = false;
-        if may_continue || self.k.first_local(c).is_some() {
+        if is_at_hand {
             return self.pick_at_hand(c);
         }
-        self.k.this_cpu().in_balance = true;
+        cpu.in_balance = true;
         if self.may_go_straight_knowing(left.is_some(), || Frame::Dispatch { left: DSP_MAX_LOOPS }) {
             self.dispatch_here(c, DSP_MAX_LOOPS, left);
         }

@@ -21,7 +21,7 @@ impl Kernel {
     /// Emits that a task wakes another; a timer or interrupt doesn't count as a task.
     #[inline(always)]
     pub(crate) fn emit_wakes(&mut self, c: CpuId, waker: TaskId, wakee: TaskId, flags: u64) {
-        if !waker.is_idle() && flags & wake::FORK == 0 {
+        if self.out.wants(Class::ACTS) && !waker.is_idle() && flags & wake::FORK == 0 {
             self.emit_wakes_of_task(c, waker, wakee, flags);
         }
     }

@@ -56,16 +56,13 @@ impl Kernel {
         next: TaskId,
     ) -> Option<Ea> {
         let (n, cpu) = (&mut self.tasks[next], &mut *self.cpus.this_cpu);
-        let (is_ext, costs) = (n.class == SchedClass::Ext, &self.machine.costs);
-        if !is_ext || self.scx.needs_slow_path || self.spinners > 0 || costs.distinguishes_switches_to_idle()
-        {
-            return None;
-        }
         // A task that has just joined sched_ext may have got the CPU as a fair one.
-        if cpu.fair.curr().is_some() {
+        let is_ext = n.class == SchedClass::Ext && cpu.fair.curr().is_none();
+        if !is_ext || self.scx.needs_slow_path || self.odd_switches > 0 {
             return None;
         }
-        cpu.spent_ps += costs.context_switch_ns * 1000 + self.lines.write_task_ps(next, &cpu.holder);
+        cpu.spent_ps +=
+            self.machine.costs.context_switch_ns * 1000 + self.lines.write_task_ps(next, &cpu.holder);
         cpu.next_class = SchedClass::Ext;
         cpu.curr = next;
         n.gets_cpu(cpu.clock);
@@ -111,14 +108,11 @@ impl Kernel {
     /// there may be more to do; returns whether it has switched.
     #[inline(always)]
     pub(crate) fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) -> bool {
-        let (cpu, costs) = (&mut *self.cpus.this_cpu, &self.machine.costs);
-        if self.scx.needs_slow_path || self.spinners > 0 || costs.distinguishes_switches_to_idle() {
+        let cpu = &mut *self.cpus.this_cpu;
+        if self.scx.needs_slow_path || self.odd_switches > 0 || cpu.fair.curr().is_some() {
             return false;
         }
-        if cpu.fair.curr().is_some() {
-            return false;
-        }
-        cpu.spent_ps += costs.context_switch_ns * 1000;
+        cpu.spent_ps += self.machine.costs.context_switch_ns * 1000;
         cpu.next_class = SchedClass::Idle;
         cpu.curr = TaskId::IDLE;
         self.counters.switches += 1;
@@ -163,7 +157,7 @@ impl Kernel {
             self.put_rt(prev);
             self.note_rt(c, false);
         }
-        if self.spinners > 0 {
+        if self.odd_switches > 0 {
             self.notify_spinners_of(prev);
         }
         (why, units)

@@ -129,7 +129,7 @@ impl Kernel {
             sessions,
             overload: Overload::default(),
             rt_period: RtPeriod::default(),
-            spinners: 0,
+            odd_switches: u32::from(setup.machine.costs.distinguishes_switches_to_idle()),
             again: crate::state::scx::restart::Restart::default(),
             outside: Outside::new(topology.cpus(), timeline(&setup.machine, &setup.workload)),
             rng: Rng::new(setup.seed, u64::MAX),

@@ -111,8 +111,9 @@ pub(crate) struct Kernel {
     /// The programs of the workload's tasks.
     pub(crate) steps: Steps,
     pub(crate) objects: Objects,
-    /// Tasks that wait for a mutex without giving up their CPU.
-    pub(crate) spinners: u32,
+    /// Why a switch may have more to do than usual: the tasks that wait for a mutex without giving up their CPU, and one
+    /// more if a switch to the idle task has costs of its own.
+    pub(crate) odd_switches: u32,
     pub(crate) cgroups: Cgroups,
     /// The object's types that it allocates by number: number and size in bytes.
     pub(crate) local_types: Vec<(u32, u32)>,

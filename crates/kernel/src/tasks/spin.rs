@@ -16,7 +16,7 @@ use keel_abi::task::ObjectId;
 impl<E: Engine> Sim<E> {
     /// The current task starts spinning.
     pub(super) fn spin(&mut self, task: TaskId, id: ObjectId) {
-        self.k.spinners += 1;
+        self.k.odd_switches += 1;
         self.k.task(task).doing = Doing::Spin(id);
     }
 
@@ -25,7 +25,7 @@ impl<E: Engine> Sim<E> {
         if self.k.spins_on(task, id) {
             return;
         }
-        self.k.spinners -= 1;
+        self.k.odd_switches -= 1;
         self.k.task(task).doing = Doing::Steps;
         self.k.this_cpu().stack.push(Frame::Relock { mutex: id });
     }
