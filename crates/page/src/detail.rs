@@ -108,7 +108,7 @@ impl Detail {
         };
         match what {
             What::Switch { prev, why, next } => {
-                put(why as u8, &[task(prev), task(next)]);
+                put(reason(why), &[task(prev), task(next)]);
                 if matches!(why, Why::Preempted | Why::Yielded) && follow.is_throttled(prev) {
                     self.raw.push(7);
                     [0, u64::from(cpu.0), task(prev)].into_iter().for_each(|n| number(&mut self.raw, n));
@@ -138,9 +138,18 @@ fn task(id: TaskId) -> u64 {
     if id.is_idle() { 0 } else { u64::from(id.0) + 1 }
 }
 
+/// The kind of the record of a switch for this reason.
+fn reason(why: Why) -> u8 {
+    match why {
+        Why::WasIdle => 0,
+        Why::Preempted => 1,
+        Why::Yielded => 2,
+        Why::Blocked => 3,
+        Why::Exited => 4,
+    }
+}
+
 fn is_kept(what: &What, follow: &Follow) -> bool {
-    // The record's kind is the reason's index.
-    const { assert!(Why::WasIdle as u8 == 0 && Why::Exited as u8 == 4) };
     match *what {
         What::Switch { .. } | What::Exit { .. } | What::Migrate { .. } | What::Online { .. } => true,
         What::Wakeup { task, .. } | What::Fork { child: task, .. } => !follow.is_throttled(task),

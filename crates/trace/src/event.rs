@@ -25,17 +25,18 @@ pub struct Event {
     pub what: What,
 }
 
-/// Why the previous task left the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Why the previous task left the CPU. Those that put it to sleep come first, so that one comparison tells them from the
+/// others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// It was idle before.
     WasIdle,
+    /// It sleeps or waits for another task.
+    Blocked,
     /// It is still runnable: its slice ended, or another task preempted it.
     Preempted,
     /// It yielded the CPU by `sched_yield()`.
     Yielded,
-    /// It sleeps or waits for another task.
-    Blocked,
     /// It exited.
     Exited,
 }
