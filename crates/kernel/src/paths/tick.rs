@@ -5,6 +5,8 @@ use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
 use crate::state::hooks::Point;
+use crate::state::layout::task as field;
+use crate::state::task_struct::TaskStruct;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant};
@@ -26,8 +28,29 @@ impl<E: Engine> Sim<E> {
         self.go(Frame::TickLocked, |sim| sim.tick_locked(c));
     }
 
-    /// [`Frame::TickLocked`].
+    /// [`Frame::TickLocked`]. Usually one of the scheduler's tasks runs, no fair task is queued, and nobody is to be told of
+    /// the tick.
     pub(crate) fn tick_locked(&mut self, c: CpuId) {
+        let cpu = &mut *self.k.cpus.this_cpu;
+        let t = &mut self.k.tasks[cpu.curr];
+        let is_usual = t.class == SchedClass::Ext && self.k.fair.queued == 0 && cpu.pauses.is_empty();
+        if !is_usual
+            || cpu.bypassing
+            || self.k.scx.entries.has(Op::Tick)
+            || self.k.hooks.traces(Point::ScxTick)
+        {
+            return self.tick_locked_otherwise(c);
+        }
+        let world = self.vm.world();
+        cpu.server.ran.accumulate(t.charge_ext(world, cpu.clock));
+        let slice_ns = TaskStruct::at(world, t.ea).u64(field::SCX_SLICE);
+        self.passes();
+        self.ticked_with(c, slice_ns);
+    }
+
+    /// Like `tick_locked` with all that may be to be done.
+    #[inline(never)]
+    fn tick_locked_otherwise(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
         if self.k.hooks.traces(Point::ScxTick) {
             self.k.this_cpu().stack.push(Frame::TraceTick { nth: 0 });
@@ -62,8 +85,15 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     fn ticked_here(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
+        let slice_ns = self.k.slice(self.vm.world(), curr);
+        self.ticked_with(c, slice_ns);
+    }
+
+    /// Like `ticked` if it is known how much is left of the slice.
+    #[inline(always)]
+    fn ticked_with(&mut self, c: CpuId, slice_ns: u64) {
         let served = self.k.is_wanted_above(c) && !self.k.this_cpu().server.is_serving();
-        if served || self.k.slice(self.vm.world(), curr) == 0 {
+        if served || slice_ns == 0 {
             self.k.resched_here();
         }
         self.go_straight(Frame::Unlock { rq: c }, |sim| sim.k.unlock_own_rq(c));
