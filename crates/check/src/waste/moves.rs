@@ -24,10 +24,14 @@ impl<O: Observer> Waste<O> {
         turn: Turn,
     ) {
         match turn {
+            Turn::Same => self.runs(scene, slots.near_next()),
             Turn::Begins if self.matching.take(slots.near_next(), cpu) => self.close(scene, at, cpu),
-            _ => {
-                self.runs(scene, slots.near_next());
-                self.turns(cpu, turn);
+            Turn::Begins => self.begins(scene, cpu, slots.near_next()),
+            // The next task is the idle one, which has not waited.
+            Turn::Ends => {
+                debug_assert!(slots.next().is_none());
+                self.cpus.get(cpu).pending = Pending::default();
+                self.matching.idle(cpu);
             }
         }
         if !why.is_sleep()
@@ -41,17 +45,11 @@ impl<O: Observer> Waste<O> {
         self.followed(scene, at);
     }
 
-    /// Whether a CPU could run a waiting task may have changed.
-    #[inline(always)]
-    fn turns(&mut self, cpu: CpuId, turn: Turn) {
-        match turn {
-            Turn::Same => {}
-            Turn::Begins => self.matching.busy(cpu),
-            Turn::Ends => {
-                self.cpus.get(cpu).pending = Pending::default();
-                self.matching.idle(cpu);
-            }
-        }
+    /// The task in `slot`, if it is one, starts running on `cpu`, which was idle, but perhaps not for that task.
+    #[inline(never)]
+    fn begins(&mut self, scene: &mut Scene, cpu: CpuId, slot: u32) {
+        self.runs(scene, slot);
+        self.matching.busy(cpu);
     }
 
     /// The task in `slot` goes to sleep, although it did not run as far as the stream shows: it may have waited.
