@@ -24,7 +24,7 @@ impl<E: Engine> Sim<E> {
         let cpu = &mut *self.k.cpus.this_cpu;
         let (task, at) = (cpu.curr, cpu.clock);
         if task.is_idle() {
-            return self.pick(c);
+            return self.pick_from_idle(c);
         }
         let t = &mut self.k.tasks[task];
         match t.state {

@@ -29,7 +29,7 @@ impl<E: Engine> Sim<E> {
 
     /// Like `switch` from the idle task to another one, usually one of the scheduler's.
     #[inline(never)]
-    fn switch_from_idle(&mut self, c: CpuId, next: TaskId) {
+    pub(crate) fn switch_from_idle(&mut self, c: CpuId, next: TaskId) {
         let (t, cpu) = (&self.k.tasks[next], &mut *self.k.cpus.this_cpu);
         let slice_at = t.ea.offset(crate::state::layout::task::SCX_SLICE);
         if t.class != SchedClass::Ext || cpu.in_stopper || self.vm.world().u64_at(slice_at) == 0 {

@@ -43,6 +43,25 @@ impl<E: Engine> Sim<E> {
         self.pick_knowing(c, may_continue, None);
     }
 
+    /// Like `pick` for a CPU that idles: usually somebody has put a task into its queue, and there is nothing else to see
+    /// to.
+    #[inline(never)]
+    pub(crate) fn pick_from_idle(&mut self, c: CpuId) {
+        let next = self.k.first_local(c);
+        let cpu = &mut *self.k.cpus.this_cpu;
+        debug_assert!(cpu.is_idle());
+        let is_plain = cpu.rt.is_empty() && !cpu.released && cpu.next_class <= SchedClass::Ext;
+        let goes_on = cpu.nr_immed == 0 && cpu.pauses.is_empty();
+        let Some(next) = next.filter(|_| is_plain && goes_on) else { return self.pick(c) };
+        if self.k.fair.queued > 0 || self.k.scx.phase == Phase::Absent {
+            return self.pick(c);
+        }
+        cpu.picks += 1;
+        cpu.errands.set_throttles(false);
+        cpu.sync_pending = false;
+        self.switch_from_idle(c, next);
+    }
+
     /// Like `pick` right after the previous task has left its queue.
     #[inline(always)]
     pub(crate) fn pick_after_block(&mut self, c: CpuId, left: Option<Left>) {
