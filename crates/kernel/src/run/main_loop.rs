@@ -166,15 +166,16 @@ impl<E: Engine> Sim<E> {
                 }
                 break;
             };
-            let due = match source {
-                Source::Timer(timer) => {
-                    self.k.fetch_sleepers(self.vm.world());
-                    self.k.timer_fires(timer, at)
-                }
-                Source::Cpu(c) => Some((c, TaskId::IDLE)),
-            };
-            // The only call: it is part of the loop.
-            if let Some((c, sleeper)) = due {
+            'event: {
+                let (c, sleeper) = match source {
+                    Source::Timer(timer) => {
+                        self.k.fetch_sleepers(self.vm.world());
+                        let Some(due) = self.k.timer_fires(timer, at) else { break 'event };
+                        due
+                    }
+                    Source::Cpu(c) => (c, TaskId::IDLE),
+                };
+                // The only call: it is part of the loop.
                 self.run_cpu(c, at, sleeper);
             }
             if self.k.out.awaits_loop()

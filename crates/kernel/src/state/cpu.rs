@@ -339,7 +339,7 @@ impl Cpu {
         if !is_last {
             return self.moment();
         }
-        self.settle_spent();
+        (self.clock, self.spent_ps) = self.settled();
         self.clock
     }
 

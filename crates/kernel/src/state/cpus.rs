@@ -4,9 +4,10 @@
 //! index, no bounds check, one load.
 
 use crate::state::cpu::Cpu;
+use crate::state::event::MAX_CPUS;
 use keel_abi::lines::{Holder, Line, Transfers};
 use keel_abi::{CpuId, CpuSet};
-use std::mem::swap;
+use std::mem::{forget, replace};
 
 /// The CPU that boots the machine, and on which user space acts.
 pub(crate) const BOOT_CPU: CpuId = CpuId(0);
@@ -17,25 +18,30 @@ pub(crate) struct Cpus {
     /// The CPU that runs, or ran last.
     pub(crate) this_cpu: Box<Cpu>,
     running: CpuId,
-    /// The other CPUs, with a placeholder for the one that runs.
-    #[allow(clippy::vec_box, reason = "the CPU that runs changes places with a stand-in, by pointers")]
-    all: Vec<Box<Cpu>>,
+    /// The other CPUs, and places for as many as there can be: an index needs no check.
+    all: Box<[Option<Box<Cpu>>; PLACES]>,
+    len: usize,
 }
+
+/// A place for each CPU that a machine can have.
+const PLACES: usize = MAX_CPUS as usize;
 
 impl Cpus {
     /// CPUs with these siblings, which take cache lines so; the first of them runs. There must be one.
     pub(crate) fn new(siblings: Vec<CpuSet>, transfers: &Transfers) -> Self {
         let holders = (0..).map(|cpu| transfers.holder(CpuId(cpu)));
-        let all = siblings.into_iter().zip(holders);
-        let all = all.map(|(siblings, holder)| Box::new(Cpu::new(&siblings, holder))).collect();
-        let stand_in = Box::new(Cpu::new(&CpuSet::default(), transfers.holder(CpuId(0))));
-        let mut cpus = Self { this_cpu: stand_in, running: CpuId(0), all };
-        swap(&mut cpus.this_cpu, &mut cpus.all[0]);
-        cpus
+        let cpus = siblings.into_iter().zip(holders);
+        let mut all: Vec<_> =
+            cpus.map(|(siblings, holder)| Some(Box::new(Cpu::new(&siblings, holder)))).collect();
+        let len = all.len();
+        let this_cpu = all[0].take().expect("there is a CPU");
+        all.resize_with(PLACES, || None);
+        let all = all.try_into().unwrap_or_else(|_| unreachable!("there are as many places"));
+        Self { this_cpu, running: CpuId(0), all, len }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.all.len()
+        self.len
     }
 
     /// Makes `cpu` the one that runs.
@@ -49,15 +55,12 @@ impl Cpus {
     /// Like `run` for a CPU that is not the one that ran last.
     #[inline(always)]
     pub(crate) fn run_other(&mut self, cpu: CpuId) {
-        debug_assert!(!self.is_running(cpu), "the place of that one has a stand-in");
-        let all = self.all.as_mut_slice();
-        let (last, next) = (self.running.index(), cpu.index());
-        if last >= all.len() || next >= all.len() {
-            no_such_cpu(cpu);
-        }
-        // The last CPU goes where the stand-in was, and the stand-in where the next one comes from.
-        swap(&mut self.this_cpu, &mut all[last]);
-        swap(&mut self.this_cpu, &mut all[next]);
+        let Some(next) = self.all[place(cpu)].take() else { no_such_cpu(cpu) };
+        let last = replace(&mut self.this_cpu, next);
+        let before = self.all[place(self.running)].replace(last);
+        debug_assert!(before.is_none(), "the place of the CPU that runs is empty");
+        // There is nothing to drop.
+        forget(before);
         self.running = cpu;
     }
 
@@ -70,15 +73,19 @@ impl Cpus {
     /// The CPU that runs, and another one.
     #[inline]
     pub(crate) fn this_and(&mut self, other: CpuId) -> (&mut Cpu, &mut Cpu) {
-        debug_assert!(!self.is_running(other), "the place of the CPU that runs has a stand-in");
-        (&mut self.this_cpu, &mut self.all[other.index()])
+        let Some(other_cpu) = &mut self.all[place(other)] else { no_such_cpu(other) };
+        (&mut self.this_cpu, other_cpu)
     }
 
     /// The line of a CPU's runqueue, and how the CPU that runs takes it.
     #[inline]
     pub(crate) fn rq_line(&mut self, rq: CpuId) -> (&mut Line, &Holder) {
         let me = &mut *self.this_cpu;
-        let lock = if rq == self.running { &mut me.lock } else { &mut self.all[rq.index()].lock };
+        let lock = match &mut self.all[place(rq)] {
+            _ if rq == self.running => &mut me.lock,
+            Some(other) => &mut other.lock,
+            None => no_such_cpu(rq),
+        };
         (&mut lock.line, &me.holder)
     }
 
@@ -94,6 +101,13 @@ impl Cpus {
     }
 }
 
+/// Where a CPU is while another one runs.
+#[inline(always)]
+fn place(cpu: CpuId) -> usize {
+    debug_assert!(cpu.0 < MAX_CPUS, "no machine has as many CPUs");
+    cpu.index() % PLACES
+}
+
 #[cold]
 #[inline(never)]
 fn no_such_cpu(cpu: CpuId) -> ! {
@@ -104,13 +118,21 @@ impl std::ops::Index<CpuId> for Cpus {
     type Output = Cpu;
     #[inline]
     fn index(&self, cpu: CpuId) -> &Cpu {
-        if cpu == self.running { &self.this_cpu } else { &self.all[cpu.index()] }
+        if cpu == self.running {
+            return &self.this_cpu;
+        }
+        let Some(other) = &self.all[place(cpu)] else { no_such_cpu(cpu) };
+        other
     }
 }
 
 impl std::ops::IndexMut<CpuId> for Cpus {
     #[inline]
     fn index_mut(&mut self, cpu: CpuId) -> &mut Cpu {
-        if cpu == self.running { &mut self.this_cpu } else { &mut self.all[cpu.index()] }
+        if cpu == self.running {
+            return &mut self.this_cpu;
+        }
+        let Some(other) = &mut self.all[place(cpu)] else { no_such_cpu(cpu) };
+        other
     }
 }
