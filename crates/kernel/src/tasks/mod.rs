@@ -151,6 +151,13 @@ impl<E: Engine> Sim<E> {
                 Step::Count => {
                     t.next_step += 1;
                     t.counted += 1;
+                    // Most programs end so: the next step is known, and free, too.
+                    if *left > 1
+                        && let Some(&Step::Loop { to, times: None, .. }) = self.k.steps.next_of(t)
+                    {
+                        t.next_step = to;
+                        *left -= 1;
+                    }
                 }
                 Step::Run(amount) => {
                     t.next_step += 1;
@@ -368,12 +375,13 @@ impl<E: Engine> Sim<E> {
 
     #[inline(never)]
     fn sleep_until(&mut self, c: CpuId, task: TaskId, until: Instant, timer: Timer) -> Then {
+        let until = until.max(self.k.cpus.this_cpu.clock);
         self.sleep_until_timer(c, task, until, timer)
     }
 
+    /// Like `sleep_until` for a moment that is not in the past.
     #[inline(always)]
     fn sleep_until_timer(&mut self, c: CpuId, task: TaskId, until: Instant, timer: Timer) -> Then {
-        let until = until.max(self.k.cpus.this_cpu.clock);
         if self.k.noise.profile.is_some() {
             self.k.begin_noisy_sleep(task, until, timer);
         } else {
@@ -457,12 +465,19 @@ fn slack_ns(t: &Task, costs: &Costs) -> u64 {
     if matches!(t.policy, Policy::Fifo(_) | Policy::RoundRobin(_)) { 0 } else { costs.timer_slack_ns }
 }
 
+/// The task comes to the end of a loop for the first time.
+#[cold]
+#[inline(never)]
+fn count_more_loops(task: &mut Task, slot: usize) {
+    task.loops.resize(slot + 1, 0);
+}
+
 /// The end of a loop of a task's program that is repeated so many times.
 #[inline(always)]
 fn loop_back(task: &mut Task, to: u32, times: u32, slot: u8) {
     let slot = usize::from(slot);
     if task.loops.len() <= slot {
-        task.loops.resize(slot + 1, 0);
+        count_more_loops(task, slot);
     }
     let done = &mut task.loops[slot];
     *done = done.saturating_add(1);
