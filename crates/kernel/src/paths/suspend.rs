@@ -276,8 +276,8 @@ impl Kernel {
     }
 
     /// Returns whether a CPU that waits for no lock may take its next step in the middle of a path without being asked for
-    /// more: all others are due later, and it has no reason to pause, which would bar the queue. If not, the costs of the
-    /// last step are not on its clock.
+    /// more: all others are due later, and it has no reason to pause, which would bar the queue. The costs of the last
+    /// step are on its clock then, unless the queue is barred: CPUs that take turns look at them first.
     #[inline(always)]
     pub(crate) fn stays_first(&mut self) -> bool {
         let (clock, rest_ps) = self.cpus.this_cpu.settled();
@@ -287,6 +287,9 @@ impl Kernel {
             let cpu = &mut *self.cpus.this_cpu;
             (cpu.clock, cpu.spent_ps) = (clock, rest_ps);
             self.now = clock;
+        } else if !self.queue.is_barred() {
+            let cpu = &mut *self.cpus.this_cpu;
+            (cpu.clock, cpu.spent_ps) = (clock, rest_ps);
         }
         is_first
     }

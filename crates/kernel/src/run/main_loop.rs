@@ -312,12 +312,12 @@ impl<E: Engine> Sim<E> {
         let (cpu, costs) = (&mut *cpus.this_cpu, &machine.costs);
         cpu.clock = cpu.clock.max(at);
         cpu.in_user = false;
-        match tasks.get_mut(cpu.curr) {
-            Some(task) => stop_working(cpu, task, counters, at),
-            None => {
-                std::hint::cold_path();
-                cpu.spent_ps += costs.idle_exit_ns * 1000;
-            }
+        if cpu.curr.index() < tasks.len() {
+            let task = &mut tasks[cpu.curr];
+            stop_working(cpu, task, counters, at);
+        } else {
+            std::hint::cold_path();
+            cpu.spent_ps += costs.idle_exit_ns * 1000;
         }
         if !sleeper.is_idle() {
             debug_assert!(cpu.pauses.is_empty(), "a timer that wakes a task by itself has found it so");

@@ -285,7 +285,8 @@ impl EventQueue {
     }
 
     /// The number of pending timer expiries.
-    pub fn timers(&self) -> usize {
+    #[cfg(test)]
+    fn timers(&self) -> usize {
         self.timers.len()
     }
 }

@@ -69,7 +69,6 @@ pub(super) struct Wheel {
     far: BinaryHeap<Reverse<Due>>,
     /// When the first of those is due.
     far_at: Instant,
-    len: usize,
     /// When the very first timer is due: read more often than it changes.
     next_at: Instant,
 }
@@ -90,7 +89,6 @@ impl Default for Wheel {
             has_opened: false,
             far: BinaryHeap::new(),
             far_at: Instant::NEVER,
-            len: 0,
             next_at: Instant::NEVER,
         }
     }
@@ -105,8 +103,15 @@ fn boxed<T: Clone, const N: usize>(value: T) -> Box<[T; N]> {
 }
 
 impl Wheel {
-    pub(super) const fn len(&self) -> usize {
-        self.len
+    /// The number of timers. It is not kept: only tests ask for it.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        let next = |number: u32| self.nodes.get(number as usize).map(|node| node.next);
+        let free = std::iter::successors(Some(self.free).filter(|&n| n != NONE), |&n| {
+            next(n).filter(|&n| n != NONE)
+        });
+        let open = usize::from(self.first != NOTHING) + self.rest.len();
+        open + self.nodes.len() - free.count() + self.far.len()
     }
 
     #[inline]
@@ -133,7 +138,6 @@ impl Wheel {
     /// Adds a timer. Returns whether it may be the very first.
     #[inline(always)]
     pub(super) fn push(&mut self, at: Instant, id: u32) -> bool {
-        self.len += 1;
         let due = Due { at, id };
         // A timer that is already late joins the earliest possible bucket.
         let bucket = (at.as_ns() >> BUCKET_BITS).max(self.floor);
@@ -187,7 +191,6 @@ impl Wheel {
             self.take_near();
             return Some((at, id));
         }
-        self.len -= 1;
         // All others are due later, so the buckets may be numbered from here.
         self.floor = self.floor.max(at.as_ns() >> BUCKET_BITS);
         self.far.pop();
@@ -211,7 +214,6 @@ impl Wheel {
     /// Takes the first of the earliest bucket.
     #[inline]
     fn take_near(&mut self) {
-        self.len -= 1;
         self.floor = self.current;
         match self.rest.pop() {
             Some(next) => {
@@ -259,7 +261,7 @@ impl Wheel {
     #[inline]
     fn open_next(&mut self) {
         let start = self.current as usize % BUCKETS;
-        let Some(slot) = self.next_slot(start) else {
+        let Some(slot) = self.next_slot(start).map(|slot| slot % BUCKETS) else {
             (self.current, self.first) = (NO_BUCKET, NOTHING);
             return;
         };
