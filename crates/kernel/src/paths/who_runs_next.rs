@@ -282,7 +282,10 @@ impl<E: Engine> Sim<E> {
             return self.found(c, next);
         }
         if self.k.this_cpu().dispatch.dispatched == 0 {
-            return self.go(Frame::NothingFound, |sim| sim.nothing_found(c));
+            if self.may_go(|| Frame::NothingFound) {
+                self.nothing_found_here(c);
+            }
+            return;
         }
         let next = if left <= 1 {
             self.k.this_cpu().errands.add_kick(c, 0);
@@ -302,12 +305,24 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::NothingFound`]: the previous task continues, unless the scheduler wants to enqueue
     /// even the last task (`SCX_OPS_ENQ_LAST`); otherwise the CPU goes idle.
     pub(crate) fn nothing_found(&mut self, c: CpuId) {
+        self.nothing_found_here(c);
+    }
+
+    /// Like `nothing_found`, inlined into the path to it.
+    #[inline(always)]
+    fn nothing_found_here(&mut self, c: CpuId) {
         let prev = self.k.this_cpu().curr;
         let is_wanted = self.k.is_wanted_above(c);
         if !is_wanted && self.k.has_left_to_sleep(prev) && self.k.this_cpu().pauses.is_empty() {
             self.k.end_balance(c, TaskId::IDLE);
             return self.switch_to_idle(c, prev);
         }
+        self.nothing_found_otherwise(c, prev, is_wanted);
+    }
+
+    /// Like `nothing_found` if the previous task does not sleep, or a class above sched_ext wants the CPU.
+    #[inline(never)]
+    fn nothing_found_otherwise(&mut self, c: CpuId, prev: TaskId, is_wanted: bool) {
         let keep = self.k.keeps_last();
         if !keep && is_wanted {
             // The starved classes have nothing to run after all.
