@@ -219,7 +219,7 @@ impl Kernel {
         is_free
     }
 
-    /// Returns this CPU's clock, which shows all costs, if something else is due before, or the queue is barred. If not,
+    /// Returns this CPU's clock, which shows all costs, if something else is due before or the queue is barred. If not,
     /// advances the simulation's time to the clock, but never back.
     #[inline(always)]
     pub(crate) fn catches_up(&mut self) -> Option<Instant> {
@@ -231,7 +231,7 @@ impl Kernel {
         None
     }
 
-    /// Adds the costs of the last step to this CPU's clock, which may go on although the queue is barred. Returns whether
+    /// Adds the costs of the last step to the clock of this CPU, which may go on behind a bar. Returns whether
     /// nothing is due before; then this is like `catches_up`.
     #[inline(never)]
     pub(crate) fn catches_up_anyway(&mut self) -> bool {
@@ -275,7 +275,7 @@ impl Kernel {
         is_first
     }
 
-    /// Returns whether a CPU that waits for no lock may take its next step in the middle of a path without being asked for
+    /// Returns whether a CPU that waits for no lock may take its next step in the middle of a path without being asked
     /// more: all others are due later, and it has no reason to pause, which would bar the queue. The costs of the last
     /// step are on its clock then, unless the queue is barred: CPUs that take turns look at them first.
     #[inline(always)]

@@ -451,7 +451,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Returns whether the CPU may take its next step although the queue is barred: it has reasons to pause, or the loop
+    /// Returns whether the CPU may take its next step although the queue is barred: it has reasons to pause or the loop
     /// has something to do before another CPU goes on. An `ops.dequeue` that it owes comes before that.
     #[inline(never)]
     fn takes_step_rarely(&mut self) -> Turn {

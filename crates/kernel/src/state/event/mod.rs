@@ -157,8 +157,8 @@ impl EventQueue {
         self.lift_bar();
     }
 
-    /// Until the bar is lifted, no CPU may go on and no event is taken, as if the horizon had been passed. So a CPU that
-    /// has another reason to stop than the next event need not be asked for it.
+    /// Until the bar is lifted, no CPU may go on and no event is taken, as if the horizon had been passed. So a CPU
+    /// that has another reason to stop than the next event need not be asked for it.
     #[cold]
     #[inline(never)]
     pub fn bar(&mut self) {
@@ -197,7 +197,7 @@ impl EventQueue {
         at > self.next_at && !self.is_barred()
     }
 
-    /// Returns whether a step of `cpu` at `at` comes before everything that is due, and there is no bar. Nothing happens
+    /// Returns whether a step of `cpu` at `at` comes before everything that is due and there is no bar. Nothing happens
     /// beyond the horizon. The order is that of [`EventQueue::pop`], so a CPU that continues does the same as if it had
     /// been queued and taken.
     #[inline]
