@@ -108,9 +108,40 @@ impl Calendar {
     /// Removes the CPU that is due first.
     #[inline(always)]
     pub(super) fn take_first(&mut self) {
+        let day = day_of(self.first);
         self.leave(cpu_of(self.first));
-        self.today = self.today.max(day_of(self.first));
+        if day.wrapping_sub(self.today) < DAYS as u64 {
+            self.today = day;
+        } else {
+            self.pass_rarely(day);
+        }
         self.search();
+    }
+
+    /// The CPU that was due first was so before today or after this year. In the second case, all others are due after
+    /// this year, too: they are added again.
+    #[cold]
+    #[inline(never)]
+    fn pass_rarely(&mut self, day: u64) {
+        if day > self.today {
+            let last = self.today + DAYS as u64 - 1;
+            self.today = day;
+            self.add_again(last);
+        }
+    }
+
+    /// Adds the CPUs of a day again.
+    fn add_again(&mut self, day: u64) {
+        let day = day as usize % DAYS;
+        let mut cpus = Vec::new();
+        while usize::from(self.links[day].next) != day {
+            let cpu = CpuId((usize::from(self.links[day].next) - DAYS) as u32);
+            cpus.push((cpu, self.key(cpu)));
+            self.leave(cpu);
+        }
+        for (cpu, key) in cpus {
+            self.add(cpu, key);
+        }
     }
 
     #[inline(always)]
@@ -141,23 +172,19 @@ impl Calendar {
         self.first = first;
         let days = (day as u64).wrapping_sub(self.today) % DAYS as u64;
         if day_of(first) > self.today + days {
-            self.turn_over(self.today + days);
+            self.search_beyond(days);
         }
     }
 
-    /// The CPUs of this day, the first that has any, are due after this year: they are added again.
+    /// The first day that has any CPUs is so many days from today, and they are due after it. No others are due before
+    /// them if it is the last day of this year; otherwise they are added again.
     #[cold]
     #[inline(never)]
-    fn turn_over(&mut self, day: u64) {
-        self.today = day;
-        let day = day as usize % DAYS;
-        while usize::from(self.links[day].next) != day {
-            let cpu = CpuId((usize::from(self.links[day].next) - DAYS) as u32);
-            let key = self.key(cpu);
-            self.leave(cpu);
-            self.add(cpu, key);
+    fn search_beyond(&mut self, days: u64) {
+        if days < DAYS as u64 - 1 {
+            self.add_again(self.today + days);
+            self.search();
         }
-        self.search();
     }
 
     /// The first day from today on that has a CPU.
