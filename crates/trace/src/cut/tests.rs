@@ -92,11 +92,11 @@ fn a_part_begins_with_what_is_so_and_ends_in_time() {
             "25 task a",
             "25 task b",
             "25 2 Online { target: CpuId(2), up: false }",
-            "25 1 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(0) }",
+            "25 1 Switch { next: TaskId(0), prev: TaskId(4294967295), why: WasIdle }",
             "25 1 Fork { child: TaskId(1), target: CpuId(1), parent: TaskId(1) }",
             "25 1 Queued { task: TaskId(1), dsq: DsqId(7), len: 1 }",
             "30 1 Unqueued { task: TaskId(1), dsq: DsqId(7), len: 0 }",
-            "30 1 Switch { prev: TaskId(0), why: Preempted, next: TaskId(1) }",
+            "30 1 Switch { next: TaskId(1), prev: TaskId(0), why: Preempted }",
             "31 end",
         ],
     );
@@ -108,7 +108,7 @@ fn a_part_ends_with_the_stream_at_the_latest() {
         "33 start",
         "33 task a",
         "33 task b",
-        "33 1 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(1) }",
+        "33 1 Switch { next: TaskId(1), prev: TaskId(4294967295), why: WasIdle }",
         "33 1 Fork { child: TaskId(0), target: CpuId(1), parent: TaskId(0) }",
     ];
     check(33, 99, &[&opening[..], &["40 end"]].concat());
@@ -149,7 +149,7 @@ fn throttled_tasks_and_reserved_cpus_are_emitted_at_the_beginning() {
         "5 queue 9 shared",
         "5 group 4 www",
         "5 0 by policy 1 in 4",
-        "5 0 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(2) }",
+        "5 0 Switch { next: TaskId(2), prev: TaskId(4294967295), why: WasIdle }",
         "5 0 Throttled { task: TaskId(0), on: true, group: 0 }",
         "5 2 Reserved { target: CpuId(2), on: true }",
         "6 0 Throttled { task: TaskId(0), on: false, group: 0 }",

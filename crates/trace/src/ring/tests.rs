@@ -103,7 +103,7 @@ fn it_says_first_who_is_there() {
         "runs is 0",
         "waits is 1",
         "Priority { task: TaskId(0), prio: 120, weight: 100 }",
-        "Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(0) }",
+        "Switch { next: TaskId(0), prev: TaskId(4294967295), why: WasIdle }",
         "Fork { child: TaskId(1), target: CpuId(0), parent: TaskId(1) }",
         "short is 2",
         "Fork { child: TaskId(2), target: CpuId(1), parent: TaskId(0) }",
@@ -138,7 +138,7 @@ fn it_goes_on_after_it_was_asked() {
     let kept = ring.kept().unwrap();
     assert_eq!(kept.length(), Span::from_ms(100));
     let items = read(kept);
-    let last = "Switch { prev: TaskId(0), why: Blocked, next: TaskId(1) }";
+    let last = "Switch { next: TaskId(1), prev: TaskId(0), why: Blocked }";
     assert_eq!(items[items.len() - 2], (at(1090), last.to_owned()));
     assert_eq!(items.last(), Some(&(at(1090), "End".to_owned())));
 }
