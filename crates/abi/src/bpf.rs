@@ -471,8 +471,8 @@ pub trait Host<W: World> {
         Err(NoValue::Rare)
     }
 
-    /// Like [`Host::call_at_once`], for a call of `which`, which [is served in turn](Frequent::is_served_in_turn). Only as
-    /// many of the arguments count as the function takes.
+    /// Like [`Host::call_at_once`], for a call of `which`, which [is served in turn](Frequent::is_served_in_turn). Only
+    /// as many of the arguments count as the function takes.
     #[inline(always)]
     fn call_in_turn(
         &mut self,
@@ -636,8 +636,8 @@ pub trait Engine {
         args: &[u64],
     ) -> Progress;
 
-    /// Like [`Engine::start`] for a callback of at most three arguments, but only if it can begin at once; `begins` tells
-    /// the host that it does. The words behind its arguments are not used.
+    /// Like [`Engine::start`] for a callback of at most three arguments, but only if it can begin at once; `begins`
+    /// tells the host that it does. The words behind its arguments are not used.
     fn start_at_once<H: Host<Self::World>>(
         &mut self,
         host: &mut H,

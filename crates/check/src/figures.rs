@@ -184,8 +184,9 @@ impl Figures {
         self.comes_apart(rows, at, cpu, next);
     }
 
-    /// A CPU switches. Returns how long the previous task ran; [`Figures::leaves`] and [`Figures::comes`] are to follow.
-    /// If the recording has a gap there, or it is no switch, that has been done already, and the answer is `None`.
+    /// A CPU switches. Returns how long the previous task ran; [`Figures::leaves`] and [`Figures::comes`] are to
+    /// follow. If the recording has a gap there, or it is no switch, that has been done already, and the answer is
+    /// `None`.
     #[inline(always)]
     pub(crate) fn turns(
         &mut self,

@@ -25,8 +25,8 @@ pub struct Event {
     pub what: What,
 }
 
-/// Why the previous task left the CPU. Those that put it to sleep come first, so that one comparison tells them from the
-/// others.
+/// Why the previous task left the CPU. Those that put it to sleep come first, so that one comparison tells them from
+/// the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// It was idle before.
@@ -556,10 +556,10 @@ impl Class {
     /// Switch, wakeup, fork, exit, migrate, online, bypass, priority, throttled, reserved, lost: what every judge
     /// needs.
     pub const CORE: Self = Self(1 | 2048);
-    /// Like [`Class::CORE`], but a task's placement and its wakeup may be one event, and so may its move to a CPU and its
-    /// insert into the queue there; and short waits for locks are only summed. A sink that also wants
-    /// [`Class::DECISIONS`] and [`Class::PLACES`] may ask for that; it gets it unless another sink wants the core events
-    /// apart.
+    /// Like [`Class::CORE`], but a task's placement and its wakeup may be one event, and so may its move to a CPU and
+    /// its insert into the queue there; and short waits for locks are only summed. A sink that also wants
+    /// [`Class::DECISIONS`] and [`Class::PLACES`] may ask for that; it gets it unless another sink wants the core
+    /// events apart.
     pub const BRIEF: Self = Self(1);
     /// Placed, kick.
     pub const DECISIONS: Self = Self(2);

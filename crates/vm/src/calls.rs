@@ -76,8 +76,8 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     }
 }
 
-/// As [`host_call`], with the arguments that are in the context. A C function, so that the entries of simple functions end
-/// with a jump to it: there is nothing for them to catch.
+/// As [`host_call`], with the arguments that are in the context. A C function, so that the entries of simple functions
+/// end with a jump to it: there is nothing for them to catch.
 ///
 /// # Safety
 /// As for [`host_call`].

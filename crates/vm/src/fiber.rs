@@ -21,8 +21,8 @@ use corosensei::stack::DefaultStack;
 use std::ptr::NonNull;
 pub(crate) use way::{Link, pause, start};
 
-/// Why a fiber was left. It is in the context, so that the end of a callback that nothing interrupts tests nothing of it by
-/// itself: see [`Context::ends_plainly`].
+/// Why a fiber was left. It is in the context, so that the end of a callback that nothing interrupts tests nothing of
+/// it by itself: see [`Context::ends_plainly`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Signal {
@@ -94,8 +94,8 @@ impl Fiber {
     }
 }
 
-/// Enters the fiber of this context, which is one of these, and continues where it was suspended, with this value of the
-/// call that it waits for. Returns the same as [`start`].
+/// Enters the fiber of this context, which is one of these, and continues where it was suspended, with this value of
+/// the call that it waits for. Returns the same as [`start`].
 ///
 /// # Safety
 /// It was suspended, and nobody uses a reference to its context.

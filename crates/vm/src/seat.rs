@@ -1,5 +1,5 @@
-//! What a CPU's callbacks need to begin: where they run, the CPU's words and prices of cache lines, and which of them are
-//! suspended.
+//! What a CPU's callbacks need to begin: where they run, the CPU's words and prices of cache lines, and which of them
+//! are suspended.
 #![allow(unsafe_code)]
 
 use crate::code::op::{FRAME_BYTES, MAX_FRAMES};
@@ -41,9 +41,9 @@ pub(crate) struct Place {
     pub(crate) first_frame_word: *const u64,
     /// R10 of the deepest frame.
     pub(crate) stack_floor: u64,
-    /// By the last writer of a line, as its entry in the context's `writers` says, the price for this CPU to get it: 0 for
-    /// a line that nobody has held; [`ASK`] if the engine must be asked. For this CPU itself, 0 if a bit of a line's word
-    /// stands for one CPU; otherwise it may be any.
+    /// By the last writer of a line, as its entry in the context's `writers` says, the price for this CPU to get it: 0
+    /// for a line that nobody has held; [`ASK`] if the engine must be asked. For this CPU itself, 0 if a bit of a
+    /// line's word stands for one CPU; otherwise it may be any.
     pub(crate) prices: *const u32,
     /// Where a struct_ops context is in the process.
     pub(crate) args: *mut u64,
@@ -80,8 +80,8 @@ impl Place {
 pub(crate) struct Seat {
     /// With the stack of a callback that is in no other one, once there is that.
     pub(crate) place: Place,
-    /// Whether a callback that is in no other one can begin there at once: emitted code, on a stack that was used before,
-    /// while no callback is suspended.
+    /// Whether a callback that is in no other one can begin there at once: emitted code, on a stack that was used
+    /// before, while no callback is suspended.
     pub(crate) is_ready: bool,
     /// The same, even while a callback is suspended.
     may_be_ready: bool,

@@ -201,8 +201,8 @@ impl Vm {
         self.reload(object, linker)
     }
 
-    /// Goes on with a larger object, while callbacks may be suspended: the maps, functions and programs of the one so far
-    /// are the first ones of it, and stay as they are.
+    /// Goes on with a larger object, while callbacks may be suspended: the maps, functions and programs of the one so
+    /// far are the first ones of it, and stay as they are.
     ///
     /// # Errors
     /// As for [`Vm::new`]; and where a new map is an arena, or there are more than [`VmConfig::spare_maps`].
@@ -267,8 +267,8 @@ impl Vm {
         self.bad_accesses + self.fibers.iter_mut().map(|f| f.context().bad_accesses).sum::<u64>()
     }
 
-    /// The directions that the code's conditional jumps have taken, if the config asked for that. Each operation has two
-    /// bytes: the first is not 0 if its jump was not taken at least once, the second if it was taken.
+    /// The directions that the code's conditional jumps have taken, if the config asked for that. Each operation has
+    /// two bytes: the first is not 0 if its jump was not taken at least once, the second if it was taken.
     pub fn branches(&self) -> &[u8] {
         &self.branches
     }

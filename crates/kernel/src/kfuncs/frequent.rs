@@ -1,9 +1,9 @@
 //! Calls of the functions that programs call most often ([`Frequent`]), where they are usual: what `call` does, with
 //! what is known of the function and of the callback.
 //!
-//! The simple ones call hardly anything that isn't inlined, so an engine's entry for one of them has no frame of its own.
-//! Until a call is known to be usual, it has changed nothing. Nor does it set the CPU's clock then, unless the callback
-//! waits: the next call, or the end of the callback, sets it, and nobody looks at it before.
+//! The simple ones call hardly anything that isn't inlined, so an engine's entry for one of them has no frame of its
+//! own. Until a call is known to be usual, it has changed nothing. Nor does it set the CPU's clock then, unless the
+//! callback waits: the next call, or the end of the callback, sets it, and nobody looks at it before.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
@@ -175,7 +175,8 @@ impl Kernel {
             return RARE;
         }
         let (held, place) = cpu.callback.held_spin();
-        // Nothing has run on another CPU since it took the lock, so it still has the line, unless it evicted that itself.
+        // Nothing has run on another CPU since it took the lock, so it still has the line, unless it evicted that
+        // itself.
         if held != lock || self.lines.transfers().is_crowded() {
             return RARE;
         }

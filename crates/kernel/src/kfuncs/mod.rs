@@ -125,8 +125,8 @@ impl<W: World> Host<W> for Kernel {
         self.reply(served)
     }
 
-    /// A call of a usual callback that neither waits for its turn nor is forbidden: what `call` does, with what is known
-    /// of it. Inlined into its caller, so that nothing of a call goes through memory.
+    /// A call of a usual callback that neither waits for its turn nor is forbidden: what `call` does, with what is
+    /// known of it. Inlined into its caller, so that nothing of a call goes through memory.
     #[inline(always)]
     fn call_at_once(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Result<u64, NoValue> {
         self.serve_at_once(
@@ -288,8 +288,8 @@ impl Kernel {
     }
 }
 
-/// Returns whether a usual callback may call the function, and no other CPU goes first: none can tell when it is served,
-/// or the callback holds a BPF lock.
+/// Returns whether a usual callback may call the function, and no other CPU goes first: none can tell when it is
+/// served, or the callback holds a BPF lock.
 #[inline]
 fn passes_nobody(callback: &Callback, terms: &Terms) -> bool {
     let op = callback.caller.op;

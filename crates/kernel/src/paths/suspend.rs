@@ -10,8 +10,8 @@
 //! - [`Sim::go_straight`]: the same after a step that took no time and scheduled no event, so that this CPU is still
 //!   first.
 //! - [`Sim::call`]: first runs a callback of the scheduler, which may take long; then continues like `go`.
-//! - `if sim.may_go(|| frame) { step }`, and `may_go_straight` and `called` likewise: the same as `go`, `go_straight` and
-//!   `call`, in the paths that every event takes.
+//! - `if sim.may_go(|| frame) { step }`, and `may_go_straight` and `called` likewise: the same as `go`, `go_straight`
+//!   and `call`, in the paths that every event takes.
 //! - `stack.push(frame)`, or `extend` with the last one first: the loop does the step. This needs no closure and costs
 //!   a little more.
 //! - `stack.push(next)`, then [`Sim::start`]: the same as [`Sim::call`], but always leaves the frame of the next step.
@@ -118,8 +118,8 @@ impl<E: Engine> Sim<E> {
         !pauses.returns_to_loop() && !pauses.owes_dequeue() && self.k.is_first()
     }
 
-    /// Like [`Sim::go`] at the end of a step that took no time, scheduled no event and has no call to make: then the CPU
-    /// still comes first, as before that step.
+    /// Like [`Sim::go`] at the end of a step that took no time, scheduled no event and has no call to make: then the
+    /// CPU still comes first, as before that step.
     #[inline(always)]
     pub(crate) fn go_straight(&mut self, frame: Frame, step: impl FnOnce(&mut Self)) {
         if self.k.this_cpu().pauses.is_empty() {
@@ -312,11 +312,5 @@ impl Kernel {
     /// Returns whether nothing else is due before this CPU's clock.
     pub(crate) fn is_first(&self) -> bool {
         self.queue.would_come_first(self.cpus.this_id(), self.cpus.this_cpu.clock)
-    }
-
-    /// Something has happened after which the run may stop: its loop looks before this CPU or another one goes on.
-    pub(crate) fn let_halt(&mut self) {
-        self.out.let_halt();
-        self.queue.bar();
     }
 }

@@ -28,8 +28,8 @@ impl<E: Engine> Sim<E> {
         self.go(Frame::TickLocked, |sim| sim.tick_locked(c));
     }
 
-    /// [`Frame::TickLocked`]. Usually one of the scheduler's tasks runs, no fair task is queued, and nobody is to be told of
-    /// the tick.
+    /// [`Frame::TickLocked`]. Usually one of the scheduler's tasks runs, no fair task is queued, and nobody asked
+    /// for ticks.
     pub(crate) fn tick_locked(&mut self, c: CpuId) {
         let cpu = &mut *self.k.cpus.this_cpu;
         let t = &mut self.k.tasks[cpu.curr];

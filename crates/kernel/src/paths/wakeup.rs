@@ -139,8 +139,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Like `wake_selected`, if that had to wait. If nothing has changed about the task, as is usual, the waker goes on as
-    /// if it had not paused.
+    /// Like `wake_selected`, if that had to wait. If nothing has changed about the task, as is usual, the waker goes on
+    /// as if it had not paused.
     #[inline(never)]
     pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let t = &self.k.tasks[task];
@@ -151,8 +151,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Like `wake_selected` for an answer that is no CPU, for a task that others have changed meanwhile, and for a CPU that
-    /// has a reason to pause.
+    /// Like `wake_selected` for an answer that is no CPU, for a task that others have changed meanwhile, and for a CPU
+    /// that has a reason to pause.
     #[inline(never)]
     fn wake_selected_otherwise(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
@@ -169,8 +169,8 @@ impl<E: Engine> Sim<E> {
     }
 
     /// The CPU that the scheduler has `chosen`, if the waker goes on with that one itself. `STRAIGHT` means that the
-    /// waker does not pause from the answer on, which is about one of the scheduler's tasks that may choose between CPUs.
-    /// Then BPF can't see the choice yet.
+    /// waker does not pause from the answer on, which is about one of the scheduler's tasks that may choose between
+    /// CPUs. Then BPF can't see the choice yet.
     #[inline(always)]
     fn selected<const STRAIGHT: bool>(
         &mut self,

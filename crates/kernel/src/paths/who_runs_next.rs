@@ -43,8 +43,8 @@ impl<E: Engine> Sim<E> {
         self.pick_knowing(c, may_continue, None);
     }
 
-    /// Like `pick` for a CPU that idles: usually somebody has put a task into its queue, and there is nothing else to see
-    /// to.
+    /// Like `pick` for a CPU that idles: usually somebody has put a task into its queue, and there is nothing else to
+    /// see to.
     #[inline(never)]
     pub(crate) fn pick_from_idle(&mut self, c: CpuId) {
         let next = self.k.first_local(c);
@@ -251,8 +251,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// If `ops.dispatch` has moved a task here, and the CPU needs one because its task sleeps: the previous task and that
-    /// one. Nothing else is left to do then. The previous task may be known to have `left`.
+    /// If `ops.dispatch` has moved a task here, and the CPU needs one because its task sleeps: the previous task and
+    /// that one. Nothing else is left to do then. The previous task may be known to have `left`.
     #[inline(always)]
     fn moved_here(&mut self, c: CpuId, left: Option<Left>) -> Option<(TaskId, TaskId)> {
         let cpu = &self.k.cpus.this_cpu;
@@ -269,8 +269,8 @@ impl<E: Engine> Sim<E> {
         Some((prev, next))
     }
 
-    /// Like `dispatched` if the scheduler has buffered dispatches, the previous task may continue or is dead, or there is
-    /// nothing to run.
+    /// Like `dispatched` if the scheduler has buffered dispatches, the previous task may continue or is dead, or there
+    /// is nothing to run.
     #[inline(never)]
     fn dispatched_otherwise(&mut self, c: CpuId, left: u32) {
         if !self.k.flush_dispatch(self.vm.world(), c) {

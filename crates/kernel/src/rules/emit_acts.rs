@@ -37,8 +37,8 @@ impl Kernel {
         self.emit_act(c, waker, Act::Wakes { wakee, sync: flags & wake::SYNC != 0 });
     }
 
-    /// Emits that a task asks for a change to itself. The task has done no more since its last work than what the change
-    /// costs, even if that is nothing: so it always follows work, even if that took no time.
+    /// Emits that a task asks for a change to itself. The task has done no more since its last work than what the
+    /// change costs, even if that is nothing: so it always follows work, even if that took no time.
     pub(crate) fn emit_asks(&mut self, c: CpuId, task: TaskId, request: Request) {
         let Own { user, kernel_ps, .. } = self.tasks[task].own;
         if user == Span::ZERO && kernel_ps == 0 {

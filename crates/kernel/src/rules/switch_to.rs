@@ -45,8 +45,8 @@ impl Kernel {
         self.tell_switch(c, prev, (why, units), next);
     }
 
-    /// Like `switch_to`, with all that precedes it, from one of the scheduler's tasks that has left its queue to sleep to
-    /// another one. Returns where BPF sees the latter. Does nothing if there may be more to do.
+    /// Like `switch_to`, with all that precedes it, from one of the scheduler's tasks that has left its queue to sleep
+    /// to another one. Returns where BPF sees the latter. Does nothing if there may be more to do.
     #[inline(always)]
     pub(crate) fn switch_between<W: World>(
         &mut self,
@@ -104,8 +104,8 @@ impl Kernel {
         Some(next_ea)
     }
 
-    /// Like `switch_to` the idle task from one of the scheduler's tasks that has left its queue to sleep. Does nothing if
-    /// there may be more to do; returns whether it has switched.
+    /// Like `switch_to` the idle task from one of the scheduler's tasks that has left its queue to sleep. Does nothing
+    /// if there may be more to do; returns whether it has switched.
     #[inline(always)]
     pub(crate) fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) -> bool {
         let cpu = &mut *self.cpus.this_cpu;

@@ -271,10 +271,10 @@ impl<E: Engine> Sim<E> {
         &mut self.vm
     }
 
-    /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. It enters the kernel for a
-    /// timer that wakes `sleeper`, unless that is the idle task: then it has to look. Then the CPU that is due next goes
-    /// on at once, if the loop has nothing to do before that. Nothing here keeps that CPU's number: code
-    /// that needs it asks for it.
+    /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first. It enters the kernel for
+    /// a timer that wakes `sleeper`, unless that is the idle task: then it has to look. Then the CPU that is due next
+    /// goes on at once, if the loop has nothing to do before that. Nothing here keeps that CPU's number: code that
+    /// needs it asks for it.
     #[inline(always)]
     fn run_cpu(&mut self, c: CpuId, mut at: Instant, mut sleeper: TaskId) {
         self.k.cpus.run(c);
@@ -304,8 +304,8 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Enters the kernel from user mode or idle. A wakeup of `sleeper` begins at once, and so does the next step of a
-    /// task whose work is done; anything else that the CPU enters for is left to do. Returns whether nothing is, and the
-    /// CPU leaves again.
+    /// task whose work is done; anything else that the CPU enters for is left to do. Returns whether nothing is, and
+    /// the CPU leaves again.
     #[inline(always)]
     fn enter_kernel(&mut self, at: Instant, sleeper: TaskId) -> bool {
         let Kernel { cpus, tasks, counters, machine, .. } = &mut self.k;
@@ -338,7 +338,8 @@ impl<E: Engine> Sim<E> {
         false
     }
 
-    /// Returns whether the CPU enters the kernel because the current task's work is done. Leaves a frame for anything else.
+    /// Returns whether the CPU enters the kernel because the current task's work is done. Leaves a frame for anything
+    /// else.
     #[inline(always)]
     fn enters_for_act(&mut self, at: Instant) -> bool {
         if self.k.this_cpu().pauses.takes_turns() {
@@ -413,9 +414,9 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The CPU is in the middle of a path, and others come before its next step at `at`. If the next of them is so, too,
-    /// that one may take its next step instead: its clock has shown all costs since it was interrupted. Returns whether
-    /// it does.
+    /// The CPU is in the middle of a path, and others come before its next step at `at`. If the next of them is so,
+    /// too, that one may take its next step instead: its clock has shown all costs since it was interrupted. Returns
+    /// whether it does.
     #[inline(always)]
     fn changes_places(&mut self, at: Instant) -> bool {
         let Some(next) = self.k.queue.change_places(self.k.cpus.this_id(), at) else { return false };
@@ -473,8 +474,8 @@ impl<E: Engine> Sim<E> {
         if self.k.catches_up_anyway() { Turn::Own } else { Turn::Pause }
     }
 
-    /// Takes the CPU's next step, or fulfils a duty. Returns whether it leaves the kernel: it has none of either, or its
-    /// task only works then.
+    /// Takes the CPU's next step, or fulfils a duty. Returns whether it leaves the kernel: it has none of either, or
+    /// its task only works then.
     #[inline(always)]
     fn advance(&mut self) -> bool {
         let c = self.k.cpus.this_id();
@@ -542,8 +543,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The CPU is in user mode or idle until `at`, and others come before that. Returns who is next, and when, if the loop
-    /// has nothing to do before that.
+    /// The CPU is in user mode or idle until `at`, and others come before that. Returns who is next, and when, if the
+    /// loop has nothing to do before that.
     #[inline(always)]
     fn lets_others_run(&mut self, at: Instant) -> Option<(Instant, CpuId)> {
         let c = self.k.cpus.this_id();
@@ -556,7 +557,8 @@ impl<E: Engine> Sim<E> {
         None
     }
 
-    /// The CPU is in the middle of a path, and others come before its next step at `at`. Returns like `lets_others_run`.
+    /// The CPU is in the middle of a path, and others come before its next step at `at`. Returns like
+    /// `lets_others_run`.
     #[inline(always)]
     fn lets_others_step(&mut self, at: Instant) -> Option<(Instant, CpuId)> {
         let c = self.k.cpus.this_id();
@@ -576,8 +578,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Goes back to user mode or idle, and finds the CPU's next event. A task that is between steps continues its program
-    /// at once, if nothing else comes first. Returns nothing if the CPU has not left the kernel yet.
+    /// Goes back to user mode or idle, and finds the CPU's next event. A task that is between steps continues its
+    /// program at once, if nothing else comes first. Returns nothing if the CPU has not left the kernel yet.
     #[inline(always)]
     fn leave_kernel(&mut self) -> Option<End> {
         let c = self.k.cpus.this_id();

@@ -112,8 +112,8 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Returns whether the CPU waits for this work at `at`. Its clock may have been set by something else since, such as
-    /// a lock.
+    /// Returns whether the CPU waits for this work at `at`. Its clock may have been set by something else since, such
+    /// as a lock.
     pub(crate) fn is_under_way(self, clock: Instant, at: Instant) -> bool {
         self.done_at_ns == clock.as_ns() && self.from_ns <= at.as_ns() && clock > at
     }
@@ -143,8 +143,8 @@ impl IdleTime {
     }
 }
 
-/// When a clock that shows `at` has moved on by this much, in whole nanoseconds. Unlike an addition of a span it need not
-/// look for an overflow: no step takes as long as [`full_ns`] can convert.
+/// When a clock that shows `at` has moved on by this much, in whole nanoseconds. Unlike an addition of a span it need
+/// not look for an overflow: no step takes as long as [`full_ns`] can convert.
 #[inline(always)]
 pub(crate) fn after_ps(at: Instant, ps: u64) -> Instant {
     Instant::from_ns(at.as_ns() + full_ns(ps))

@@ -111,8 +111,8 @@ pub(crate) struct Kernel {
     /// The programs of the workload's tasks.
     pub(crate) steps: Steps,
     pub(crate) objects: Objects,
-    /// Why a switch may have more to do than usual: the tasks that wait for a mutex without giving up their CPU, and one
-    /// more if a switch to the idle task has costs of its own.
+    /// Why a switch may have more to do than usual: the tasks that wait for a mutex without giving up their CPU, and
+    /// one more if a switch to the idle task has costs of its own.
     pub(crate) odd_switches: u32,
     pub(crate) cgroups: Cgroups,
     /// The object's types that it allocates by number: number and size in bytes.
@@ -193,6 +193,12 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
+    /// Something has happened after which the run may stop: its loop looks before this CPU or another one goes on.
+    pub(crate) fn let_halt(&mut self) {
+        self.out.let_halt();
+        self.queue.bar();
+    }
+
     /// The CPU that takes a step.
     #[inline]
     pub(crate) fn this_cpu(&mut self) -> &mut Cpu {

@@ -124,8 +124,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Takes the next steps if they are among those that programs repeat most: up to one that takes time, and `left` that
-    /// don't. If `tells`, only ones that charge nothing and wake nobody, and what the task used before it works is
+    /// Takes the next steps if they are among those that programs repeat most: up to one that takes time, and `left`
+    /// that don't. If `tells`, only ones that charge nothing and wake nobody, and what the task used before it works is
     /// emitted. Without `TRANSFERS`, only ones that can't be followed by another one at once, and these are the first
     /// ones: the task begins them here, so that it is looked up once.
     #[inline(always)]

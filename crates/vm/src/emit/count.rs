@@ -1,7 +1,7 @@
 //! Counting instructions: once per call, exit and jump backwards, where somebody looks at the count.
 //!
-//! Elsewhere the context's count lacks some, which the emitter knows. Where ways meet, all of them leave the same number
-//! uncounted.
+//! Elsewhere the context's count lacks some, which the emitter knows. Where ways meet, all of them leave the same
+//! number uncounted.
 
 use super::branch::fits;
 use super::function::Emitter;

@@ -1,7 +1,7 @@
 //! Addresses of arrays' elements.
 //!
-//! Compilers compute an element's distance from the beginning of its array in a register of its own, load the address of
-//! the array, and add both. If nothing else reads the distance, it is computed in the register that gets the sum, to
+//! Compilers compute an element's distance from the beginning of its array in a register of its own, load the address
+//! of the array, and add both. If nothing else reads the distance, it is computed in the register that gets the sum, to
 //! which the array's address is added from the table.
 
 use super::function::Emitter;

@@ -42,10 +42,10 @@ pub(super) fn emit(asm: &mut Asm, function: Label, is_callback: bool) -> Label {
     entry
 }
 
-/// Emits where a function begins as a callback ([`crate::fiber::start`]). If it only begins there, this goes straight on to
-/// the function, where it leaves the stack as it is: the context is behind the return address. R1 and R10 are the first
-/// frame's end. Zeroes those of R2 to R5 that the function reads, and counts its `may_goto`s if it may
-/// come to any.
+/// Emits where a function begins as a callback ([`crate::fiber::start`]). If it only begins there, this goes straight
+/// on to the function, where it leaves the stack as it is: the context is behind the return address. R1 and R10 are the
+/// first frame's end. Zeroes those of R2 to R5 that the function reads, and counts its `may_goto`s if it may come to
+/// any.
 pub(super) fn emit_start(asm: &mut Asm, function: Label, target: &Target<'_>, reads: Set) -> Label {
     let start = asm.label();
     asm.bind(start);

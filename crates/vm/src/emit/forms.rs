@@ -1,7 +1,7 @@
 //! The instructions that the emitter uses, and how each is encoded.
 //!
-//! The names are those of [`iced_x86::Code`]. Debug builds compare each instruction with what that crate's encoder makes
-//! of it, which takes ten times as long.
+//! The names are those of [`iced_x86::Code`]. Debug builds compare each instruction with what that crate's encoder
+//! makes of it, which takes ten times as long.
 
 use iced_x86::Code;
 

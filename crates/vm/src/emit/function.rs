@@ -397,8 +397,8 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Per operation, the registers that emitted code reads from there on, given those that each one reads and what its base
-/// holds.
+/// Per operation, the registers that emitted code reads from there on, given those that each one reads and what its
+/// base holds.
 fn needed(ops: &[Op], reads: &[Set], bases: &[Value]) -> Vec<Set> {
     let needs = |((&op, &reads), base_value): ((&Op, &Set), &Value)| {
         let (base, off, size, src) = match op {

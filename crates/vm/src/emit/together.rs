@@ -1,12 +1,12 @@
 //! Charging for a loop's rounds together.
 //!
-//! A round of a loop over numbers that calls nothing else costs what its usual way costs, and its next number: the way to
-//! the loop charges both for as many rounds as come, at most [`MOST_ROUNDS`]. Who leaves the loop earlier gives back
+//! A round of a loop over numbers that calls nothing else costs what its usual way costs, and its next number: the way
+//! to the loop charges both for as many rounds as come, at most [`MOST_ROUNDS`]. Who leaves the loop earlier gives back
 //! the rest. What another way through a round costs more or less is charged on that way, as always.
 //!
-//! Nobody sees the charges early: while the loop runs nothing reads them, and if the callback might not have enough fuel
-//! for these rounds, the interpreter executes them. The context keeps how many of these rounds are left, so that the loop
-//! counts down; it certainly does not change its numbers itself.
+//! Nobody sees the charges early: while the loop runs nothing reads them, and if the callback might not have enough
+//! fuel for these rounds, the interpreter executes them. The context keeps how many of these rounds are left, so that
+//! the loop counts down; it certainly does not change its numbers itself.
 
 use super::asm::Label;
 use super::function::{Emitter, Target};
@@ -203,8 +203,8 @@ fn ways(ops: &[Op], at: usize) -> [Option<usize>; 2] {
     [next, ops[at].target().map(|target| target as usize)]
 }
 
-/// The operations on the ways from a loop's head to its call, if each is executed at most once on them, and none looks at
-/// charges.
+/// The operations on the ways from a loop's head to its call, if each is executed at most once on them, and none looks
+/// at charges.
 fn body(ops: &[Op], head: usize, call: usize) -> Option<Vec<bool>> {
     let jump = |(at, op): (usize, &Op)| Some((op.target()? as usize, at));
     let mut jumps: Vec<_> = ops.iter().enumerate().filter_map(jump).collect();

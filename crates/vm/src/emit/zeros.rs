@@ -13,8 +13,8 @@ pub(super) fn at_targets(ops: &[Op], live: &[Set], reads: &[Set], repeats: &Repe
     owed_at
 }
 
-/// Goes through a function once. Keeps for each jump target what is still to be zeroed on each way there, given that for
-/// the targets; returns whether that changes anything.
+/// Goes through a function once. Keeps for each jump target what is still to be zeroed on each way there, given that
+/// for the targets; returns whether that changes anything.
 fn narrow(ops: &[Op], (live, reads, repeats): (&[Set], &[Set], &Repeats), owed_at: &mut [Set]) -> bool {
     let mut changed = false;
     let mut way = |owed_at: &mut [Set], to: usize, owed: Set| {

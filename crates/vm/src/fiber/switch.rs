@@ -27,8 +27,8 @@ pub(crate) struct Link {
     outside: u64,
 }
 
-/// Bytes from [`Link::top`] to the end of the stack. A job begins like a C function with two return addresses: so emitted
-/// code that only begins there aligns no stack for its calls.
+/// Bytes from [`Link::top`] to the end of the stack. A job begins like a C function with two return addresses: so
+/// emitted code that only begins there aligns no stack for its calls.
 const TOP_BYTES: usize = 8;
 
 /// A fiber's stack.
@@ -71,9 +71,9 @@ impl Routine {
     pub(super) fn stop(&mut self) {}
 }
 
-/// Enters a fiber with this assembly, with the context in rdi, and what else that takes in rsi. It ends where a job returns
-/// to, as [`pause`] does, too. All registers may have changed then, and the caller's own code saves those that it uses. Rust
-/// doesn't let a block of assembly change rbx and rbp.
+/// Enters a fiber with this assembly, with the context in rdi, and what else that takes in rsi. It ends where a job
+/// returns to, as [`pause`] does, too. All registers may have changed then, and the caller's own code saves those that
+/// it uses. Rust doesn't let a block of assembly change rbx and rbp.
 macro_rules! enter {
     ($way:literal, $context:expr, $second:expr $(, $name:ident = $kind:ident $what:expr)*) => {{
         let (value, context): (u64, *mut Context);
@@ -119,8 +119,8 @@ unsafe extern "C" fn interpret(
     unsafe { calls::invoke(context, (*context).job.function, r10, [a, b, c, d, e]) }
 }
 
-/// Enters the context's fiber, which starts a callback of emitted code. Returns R0, if the job is done, and the context,
-/// so that the caller doesn't keep it.
+/// Enters the context's fiber, which starts a callback of emitted code. Returns R0, if the job is done, and the
+/// context, so that the caller doesn't keep it.
 ///
 /// # Safety
 /// `code` is where emitted code begins as a callback, and the fiber has no job; its stack is large enough for eight
@@ -143,7 +143,8 @@ unsafe fn begin(context: *mut Context, body: NativeFn) -> u64 {
     }
 }
 
-/// Calls the C function in rsi with the job's arguments, on the fiber's stack, with the context in rdi. Leaves that there.
+/// Calls the C function in rsi with the job's arguments, on the fiber's stack, with the context in rdi. Leaves that
+/// there.
 #[unsafe(naked)]
 unsafe extern "C" fn begin_there() {
     naked_asm!(

@@ -353,8 +353,8 @@ impl Region {
         }
     }
 
-    /// Like `touch_word_ps` where that is usual: the CPU holds the line, or it comes from its last writer. Otherwise does
-    /// nothing.
+    /// Like `touch_word_ps` where that is usual: the CPU holds the line, or it comes from its last writer. Otherwise
+    /// does nothing.
     #[inline(always)]
     pub(super) fn touch_word_at_once(&mut self, at: Ea, cpu: CpuId) -> Option<u64> {
         const BYTES: u64 = 4;
@@ -554,8 +554,8 @@ impl Region {
         Some(price_ps)
     }
 
-    /// Moves a line that its last writer still has, and that has moved before, for a price, if a bit stands for one CPU;
-    /// otherwise does nothing. As emitted code does.
+    /// Moves a line that its last writer still has, and that has moved before, for a price, if a bit stands for one
+    /// CPU; otherwise does nothing. As emitted code does.
     #[inline(always)]
     fn move_from_writer_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> Option<u64> {
         if self.transfers.holders().grouped() {

@@ -1,7 +1,7 @@
 //! How the interpreter counts: what a fiber knows between two instructions.
 //!
-//! The kernel's charges and the waits for lines only ever grow within a callback. So what an instruction has cost is what
-//! they have grown by since the last look, and nothing is counted twice or lost.
+//! The kernel's charges and the waits for lines only ever grow within a callback. So what an instruction has cost is
+//! what they have grown by since the last look, and nothing is counted twice or lost.
 //!
 //! A callback counts when it is over, as the kernel counts it: what it does until then is in a [`Journal`]. One that a
 //! run's end cuts short counts for nothing.
@@ -72,8 +72,8 @@ impl Context {
     }
 
     fn profile(&mut self) -> &mut Profile {
-        // SAFETY: the Vm's profile lives as long as its fibers, and one of them runs at a time; no other reference to it
-        // is held while a fiber runs.
+        // SAFETY: the Vm's profile lives as long as its fibers, and one of them runs at a time; no other reference to
+        // it is held while a fiber runs.
         unsafe { &mut *self.profile }
     }
 

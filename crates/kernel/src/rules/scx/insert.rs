@@ -39,8 +39,9 @@ impl Kernel {
         enq_flags & special == 0 && !self.scx.knows_immed
     }
 
-    /// Like [`Kernel::insert_local`] for a simple insert by a CPU that picks into its own queue, right after it has taken
-    /// the task out of another one. If events are in brief, this also emits that the task has come `from` elsewhere.
+    /// Like [`Kernel::insert_local`] for a simple insert by a CPU that picks into its own queue, right after it has
+    /// taken the task out of another one. If events are in brief, this also emits that the task has come `from`
+    /// elsewhere.
     #[inline(always)]
     pub(crate) fn insert_here(&mut self, c: CpuId, task: TaskId, from: Option<CpuId>) {
         let task_ps = self.lines.rewrite_task_ps(task, self.cpus.holder());

@@ -80,15 +80,16 @@ impl EventQueue {
         self.cpus.add(cpu, at);
     }
 
-    /// Like `return_cpu` for a CPU that is in the middle of a kernel path: it is due soon, at [`MAX_HELD`] at the latest.
+    /// Like `return_cpu` for a CPU that is in the middle of a kernel path: it is due soon, at [`MAX_HELD`] at the
+    /// latest.
     #[inline(always)]
     pub fn hold_cpu(&mut self, cpu: CpuId, at: Instant) {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
         self.cpus.hold(cpu, at);
     }
 
-    /// Sets the event of `cpu`, which has none and does not come first, and takes the next event, if that is a CPU's; or
-    /// does neither. If `is_held`, the CPU is in the middle of a kernel path ([`EventQueue::hold_cpu`]).
+    /// Sets the event of `cpu`, which has none and does not come first, and takes the next event, if that is a CPU's;
+    /// or does neither. If `is_held`, the CPU is in the middle of a kernel path ([`EventQueue::hold_cpu`]).
     #[inline(always)]
     pub fn exchange_cpu(&mut self, cpu: CpuId, at: Instant, is_held: bool) -> Option<(Instant, CpuId)> {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
@@ -114,8 +115,8 @@ impl EventQueue {
         next
     }
 
-    /// Sets the event of `cpu`, which is in user mode or idle; it is not later than its previous one. If it would be the
-    /// next of all, it is taken instead, as [`EventQueue::pop`] would; returns whether it is.
+    /// Sets the event of `cpu`, which is in user mode or idle; it is not later than its previous one. If it would be
+    /// the next of all, it is taken instead, as [`EventQueue::pop`] would; returns whether it is.
     #[inline]
     pub fn take_or_set_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
         debug_assert!(at <= MAX_INSTANT.min(self.cpu_at(cpu)), "it comes, and no later than it would have");

@@ -1,8 +1,8 @@
 //! The earliest of the CPUs' own events.
 //!
-//! A key is the instant above the CPU's number, so keys of CPUs without an event come last. On a machine of at most eight
-//! CPUs, their keys fill a cache line, and are all looked at when the earliest gets later. On others, CPUs in the middle
-//! of a kernel path are in a list ([`Held`]) if they are due soon, and all others beside it ([`Others`]).
+//! A key is the instant above the CPU's number, so keys of CPUs without an event come last. On a machine of at most
+//! eight CPUs, their keys fill a cache line, and are all looked at when the earliest gets later. On others, CPUs in the
+//! middle of a kernel path are in a list ([`Held`]) if they are due soon, and all others beside it ([`Others`]).
 
 use crate::state::event::held::Held;
 use crate::state::event::others::Others;

@@ -26,8 +26,8 @@ impl Stack {
         Self { top: 0, near: [Frame::Act; NEAR], far: Vec::new() }
     }
 
-    /// The place comes first, so that the frame's fields are written there and nowhere else: the host would have to wait
-    /// if it copied what it has only just written field by field.
+    /// The place comes first, so that the frame's fields are written there and nowhere else: the host would have to
+    /// wait if it copied what it has only just written field by field.
     #[inline(always)]
     pub(crate) fn push(&mut self, frame: Frame) {
         *self.next_place() = frame;
