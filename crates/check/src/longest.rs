@@ -42,7 +42,8 @@ impl Sums {
 pub(crate) struct Found {
     most: usize,
     kept: Vec<Finding>,
-    count: u64,
+    /// Shorter ones are not kept: they would come after `most` others.
+    least: Span,
     of_programs: u64,
     sums: Sums,
 }
@@ -50,7 +51,7 @@ pub(crate) struct Found {
 impl Found {
     /// Keeps the `most` longest.
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, kept: Vec::new(), count: 0, of_programs: 0, sums: Sums::default() }
+        Self { most, kept: Vec::new(), least: Span::ZERO, of_programs: 0, sums: Sums::default() }
     }
 
     /// Adds a finding; `make` builds it only if it is kept.
@@ -74,11 +75,15 @@ impl Found {
     /// Counts a finding. Returns whether it is to be kept.
     #[inline]
     pub(crate) fn counts(&mut self, whose: Blame, start: Instant, duration: Span) -> bool {
-        self.count += 1;
         match whose {
             Blame::Scheduler => self.sums.add(duration),
             Blame::Program => self.of_programs += 1,
         }
+        duration >= self.least && self.belongs(start, duration)
+    }
+
+    /// Returns whether it is one of the longest that were found so far.
+    fn belongs(&self, start: Instant, duration: Span) -> bool {
         let is_longer = |last: &Finding| (duration, last.start) > (last.duration, start);
         self.kept.len() < self.most || self.kept.last().is_some_and(is_longer)
     }
@@ -89,11 +94,14 @@ impl Found {
         let place = self.kept.partition_point(|f| (f.duration, start) >= (duration, f.start));
         self.kept.insert(place, finding);
         self.kept.truncate(self.most);
+        if self.kept.len() == self.most {
+            self.least = self.kept.last().map_or(Span::ZERO, |last| last.duration);
+        }
     }
 
     /// The kept findings, and the total number.
     pub(crate) fn all(self, kind: Kind) -> OfKind {
-        let Self { kept, count, of_programs, sums, .. } = self;
-        OfKind { kind, findings: kept, count, of_programs, sums }
+        let Self { kept, of_programs, sums, .. } = self;
+        OfKind { kind, findings: kept, count: sums.count + of_programs, of_programs, sums }
     }
 }

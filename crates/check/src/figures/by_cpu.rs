@@ -73,9 +73,16 @@ impl ByCpu {
 
     /// The time on each CPU that there was any on, ascending.
     pub(super) fn spans(&self) -> Vec<(CpuId, Span)> {
-        let mut spans = Vec::with_capacity(self.ns.iter().filter(|&&ns| ns > 0).count());
-        let some = self.ns.iter().enumerate().filter(|&(_, &ns)| ns > 0);
-        spans.extend(some.map(|(cpu, &ns)| (CpuId(cpu as u32), Span::from_ns(ns.into()))));
+        // Written without a branch: which CPUs a task has run on is hard to predict. The next one replaces a CPU that it
+        // has not, and one more place takes those behind the last.
+        let count = self.ns.iter().filter(|&&ns| ns > 0).count();
+        let mut spans = vec![(CpuId(0), Span::ZERO); count + 1];
+        let mut end = 0;
+        for (cpu, &ns) in (0..).map(CpuId).zip(&self.ns) {
+            spans[end] = (cpu, Span::from_ns(ns.into()));
+            end += usize::from(ns > 0);
+        }
+        spans.truncate(end);
         let carried = self.carried.iter().flat_map(|carried| &carried.more);
         carried.for_each(|&(cpu, span)| add_to(&mut spans, cpu, span));
         spans
