@@ -36,7 +36,7 @@ impl<E: Engine> Sim<E> {
         t.busy = true;
         cpu.spent_ps += self.k.machine.costs.wakeup_ns * 1000 + self.k.lines.write_task_ps(task, &cpu.holder);
         let (prev, ea) = (t.wake_cpu, t.ea);
-        let may_choose = t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0;
+        let may_choose = t.class == SchedClass::Ext && t.has_choice();
         if may_choose && self.k.scx.entries.has(Op::SelectCpu) && !self.k.cpus[t.cpu].bypassing {
             self.k.emit_wakes(c, waker, task, flags);
             let args = [ea.0, self.k.cpu_argument(prev), flags];
@@ -144,7 +144,7 @@ impl<E: Engine> Sim<E> {
     #[inline(never)]
     pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let t = &self.k.tasks[task];
-        let may_choose = t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0;
+        let may_choose = t.class == SchedClass::Ext && t.has_choice();
         match may_choose && self.k.this_cpu().pauses.is_empty() {
             true => self.wake_selected(c, task, flags, waker),
             false => self.wake_selected_otherwise(c, task, flags, waker),
@@ -322,10 +322,8 @@ impl<E: Engine> Sim<E> {
         }
         let is_fork = flags & wake::FORK != 0;
         let is_ext = STRAIGHT || t.class == SchedClass::Ext;
-        let may_choose = STRAIGHT || t.nr_allowed > 1 && t.migration_disabled == 0;
-        debug_assert!(
-            !STRAIGHT || t.class == SchedClass::Ext && t.nr_allowed > 1 && t.migration_disabled == 0
-        );
+        let may_choose = STRAIGHT || t.has_choice();
+        debug_assert!(!STRAIGHT || t.class == SchedClass::Ext && t.has_choice());
         let is_placed = may_choose && flags != queued_wakeup::FLAGS;
         let ea = t.ea;
         let waits = is_ext && joins_runqueue(t, cpu, now);

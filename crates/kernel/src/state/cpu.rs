@@ -354,15 +354,7 @@ impl Cpu {
     #[inline]
     pub(crate) fn settle_costs(&mut self) {
         if self.spent_ps >= 1000 {
-            self.settle_spent();
+            (self.clock, self.spent_ps) = self.settled();
         }
-    }
-
-    /// Like `settle_costs` after a step that certainly costs something, so that it need not ask.
-    #[inline(always)]
-    pub(crate) fn settle_spent(&mut self) {
-        let ns = full_ns(self.spent_ps);
-        self.clock = Instant::from_ns(self.clock.as_ns() + ns);
-        self.spent_ps -= ns * 1000;
     }
 }

@@ -237,6 +237,12 @@ impl Task {
         self.goes_anywhere || self.cpus.contains(cpu)
     }
 
+    /// Returns whether it may run on several CPUs: a class chooses one only then.
+    #[inline(always)]
+    pub(crate) fn has_choice(&self) -> bool {
+        self.nr_allowed > 1 && self.migration_disabled == 0
+    }
+
     /// From `now` on, it is between steps of its program.
     #[inline(always)]
     pub(crate) fn begins_steps(&mut self, now: Instant) {

@@ -172,7 +172,7 @@ impl Kernel {
             return AtOnce::Unclear;
         }
         let t = &self.tasks[task];
-        if t.nr_allowed <= 1 || t.migration_disabled != 0 {
+        if !t.has_choice() {
             return AtOnce::Unclear;
         }
         let may_stay = is_asked && t.allows(prev);
@@ -195,7 +195,7 @@ impl Kernel {
     #[inline(never)]
     fn choose_otherwise(&mut self, task: TaskId, (prev, is_asked): (CpuId, bool), wake_flags: u64) -> AtOnce {
         let t = &self.tasks[task];
-        let is_common = wake_flags & wake::SYNC == 0 && t.nr_allowed > 1 && t.migration_disabled == 0;
+        let is_common = wake_flags & wake::SYNC == 0 && t.has_choice();
         if !self.idle.is_long() || !is_common {
             return AtOnce::Unclear;
         }
