@@ -14,21 +14,19 @@ use crate::format::{
 use crate::{Class, Event, GroupInfo, Meta, Sink, TaskInfo, WriteError};
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
 use keel_abi::{CpuId, CpuSet, Instant, Noise, TaskId, Topology};
-use record::MOST;
+use record::{AT_ONCE, Batch};
 use std::io::{self, Write};
 
 /// The number of bytes that are gathered before they are written.
 const BUFFER: usize = 64 * 1024;
-/// The number of events that are encoded before the buffer is checked.
-const AT_ONCE: usize = 128;
 
 /// Writes the events it receives.
 pub struct Writer<W> {
     out: W,
     wants: Class,
     buffer: Vec<u8>,
-    /// A buffer for the records of [`AT_ONCE`] events.
-    batch: Box<[u8]>,
+    /// Records that are not in the buffer yet.
+    batch: Batch,
     memory: Memory,
     checksum: crc32fast::Hasher,
     records: u64,
@@ -68,7 +66,7 @@ impl<W: Write> Writer<W> {
             out,
             wants,
             buffer,
-            batch: vec![0; AT_ONCE * MOST].into(),
+            batch: Batch::new(),
             memory: Memory::default(),
             checksum: crc32fast::Hasher::new(),
             records: 0,
@@ -152,14 +150,12 @@ impl<W: Write> Writer<W> {
 
     /// Encodes at most [`AT_ONCE`] events.
     fn few_events(&mut self, events: &[Event]) {
-        let wants_all = self.wants == Class::ALL;
-        let mut used = 0;
-        for event in events.iter().filter(|event| wants_all || self.wants.has(event.what.class())) {
-            let Some(bytes) = self.batch[used..].first_chunk_mut() else { break };
-            used += record::encode(bytes, &mut self.memory, event);
-            self.records += 1;
-        }
-        self.buffer.extend_from_slice(&self.batch[..used]);
+        let Self { batch, memory, wants, .. } = self;
+        self.records += match *wants == Class::ALL {
+            true => batch.encode(memory, events.iter()),
+            false => batch.encode(memory, events.iter().filter(|event| wants.has(event.what.class()))),
+        };
+        self.buffer.extend_from_slice(self.batch.bytes());
         if self.buffer.len() >= BUFFER {
             self.flush();
         }

@@ -11,32 +11,64 @@ use keel_abi::{CpuId, DsqId, Instant, TaskId};
 
 /// The maximum size of an event's record, in bytes: 16 for its beginning, and numbers of 32 and 64 bits in 5 and 10
 /// bytes each.
-pub(super) const MOST: usize = 64;
+const MOST: usize = 64;
+/// The maximum number of records in a batch.
+pub(super) const AT_ONCE: usize = 128;
+/// The size of a full batch, in bytes. It is a power of two, so a place in the batch is one without a check.
+const FULL: usize = AT_ONCE * MOST;
+/// A place in the batch has so many bytes after it, which a number may use.
+const WIDE: usize = 8;
 
-/// A record that is being encoded.
-pub(super) struct Record<'a> {
-    bytes: &'a mut [u8; MOST],
+/// The bytes of a batch.
+type Bytes = [u8; FULL + WIDE];
+
+/// The records of at most [`AT_ONCE`] events.
+pub(super) struct Batch {
+    bytes: Box<Bytes>,
+    len: usize,
+}
+
+impl Batch {
+    pub(super) fn new() -> Self {
+        Self { bytes: Box::new([0; FULL + WIDE]), len: 0 }
+    }
+
+    /// Returns the records.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Encodes these events in place of the ones before, and returns their number. There are at most [`AT_ONCE`].
+    #[inline(always)]
+    pub(super) fn encode<'a>(&mut self, memory: &mut Memory, events: impl Iterator<Item = &'a Event>) -> u64 {
+        let mut records = 0;
+        let mut len = 0;
+        for event in events {
+            let mut record = Record { bytes: &mut self.bytes, len: len + 1, cpu: event.cpu };
+            let flags = record.begin(memory, event.at);
+            let kind = record.body(memory, event.at, &event.what);
+            record.bytes[len % FULL] = kind | flags;
+            debug_assert!(record.len - len <= MOST);
+            (len, records) = (record.len, records + 1);
+        }
+        self.len = len;
+        records
+    }
+}
+
+/// A record that is being encoded. What is not inline takes it apart, so that its parts can stay in registers.
+struct Record<'a> {
+    bytes: &'a mut Bytes,
+    /// The end of the record so far.
     len: usize,
     /// The CPU of the event.
     cpu: CpuId,
 }
 
-/// Encodes an event, and returns its size in bytes.
-#[inline]
-pub(super) fn encode(bytes: &mut [u8; MOST], memory: &mut Memory, event: &Event) -> usize {
-    let Event { at, cpu, what } = *event;
-    let mut record = Record { bytes, len: 1, cpu };
-    let flags = record.begin(memory, at, cpu);
-    let kind = record.body(memory, at, what);
-    record.bytes[0] = kind | flags;
-    debug_assert!(record.len <= MOST);
-    record.len
-}
-
 impl Record<'_> {
     /// Encodes what follows the first byte: elapsed time, CPU. Returns flags for those that are omitted.
     #[inline(always)]
-    fn begin(&mut self, memory: &mut Memory, at: Instant, cpu: CpuId) -> u8 {
+    fn begin(&mut self, memory: &mut Memory, at: Instant) -> u8 {
         let mut flags = 0;
         match at.since(Instant::from_ns(memory.at)).as_ns() {
             0 => flags |= SAME_TIME,
@@ -45,11 +77,11 @@ impl Record<'_> {
                 memory.at += passed;
             }
         }
-        match cpu == memory.cpu {
+        match self.cpu == memory.cpu {
             true => flags |= SAME_CPU,
             false => {
-                self.number(u64::from(cpu.0));
-                memory.cpu = cpu;
+                self.number(u64::from(self.cpu.0));
+                memory.cpu = self.cpu;
             }
         }
         flags
@@ -57,7 +89,7 @@ impl Record<'_> {
 
     #[inline(always)]
     fn byte(&mut self, byte: u8) {
-        self.bytes[self.len % MOST] = byte;
+        self.bytes[self.len % FULL] = byte;
         self.len += 1;
     }
 
@@ -67,17 +99,34 @@ impl Record<'_> {
     fn number(&mut self, n: u64) {
         match n {
             0..0x80 => self.byte(n as u8),
-            0x80..0x4000 => {
-                self.byte(n as u8 | 0x80);
-                self.byte((n >> 7) as u8);
-            }
-            _ => self.large_number(n),
+            0x80..0x4000 => self.wide(n & 0x7f | 0x80 | n >> 7 << 8, 2),
+            _ => self.len = Self::large_number(self.bytes, self.len, self.cpu, n),
         }
     }
 
+    /// Appends the first `used` of these bytes.
+    #[inline(always)]
+    fn wide(&mut self, bytes: u64, used: usize) {
+        let start = self.len % FULL;
+        if let Some(place) = self.bytes[start..].first_chunk_mut() {
+            *place = bytes.to_le_bytes();
+        }
+        self.len += used;
+    }
+
+    /// Encodes a number of more than two bytes, and returns the record's new end.
     #[inline(never)]
-    fn large_number(&mut self, n: u64) {
-        put_number(n, |byte| self.byte(byte));
+    fn large_number(bytes: &mut Bytes, len: usize, cpu: CpuId, n: u64) -> usize {
+        let mut record = Record { bytes, len, cpu };
+        match n {
+            0..0x1000_0000 => {
+                let spread = n & 0x7f | (n & 0x3f80) << 1 | (n & 0x1f_c000) << 2 | (n & 0xfe0_0000) << 3;
+                let is_short = n < 0x20_0000;
+                record.wide(spread | if is_short { 0x8080 } else { 0x80_8080 }, if is_short { 3 } else { 4 });
+            }
+            _ => put_number(n, |byte| record.byte(byte)),
+        }
+        record.len
     }
 
     #[inline(always)]
@@ -99,8 +148,8 @@ impl Record<'_> {
 
     /// Encodes what follows the beginning, and returns the kind.
     #[inline(always)]
-    fn body(&mut self, memory: &mut Memory, at: Instant, what: What) -> u8 {
-        match what {
+    fn body(&mut self, memory: &mut Memory, at: Instant, what: &What) -> u8 {
+        match *what {
             What::Switch { prev, why, next } => {
                 let running = std::mem::replace(memory.running(self.cpu), next);
                 let same = if running == prev { SAME_PREV } else { 0 };
@@ -145,7 +194,6 @@ impl Record<'_> {
                 self.number(u64::from(units));
                 kind::COUNT
             }
-            What::Acts { task, act } => self.act(at, task, act),
             What::Worked { task, user, kernel_ps } => {
                 self.byte(more::WORKED);
                 self.task(task);
@@ -153,7 +201,11 @@ impl Record<'_> {
                 self.number(kernel_ps);
                 kind::MORE
             }
-            rare => self.rare(rare),
+            ref other => {
+                let (kind, len) = Self::apart(self.bytes, self.len, self.cpu, (at, other));
+                self.len = len;
+                kind
+            }
         }
     }
 
@@ -173,10 +225,18 @@ impl Record<'_> {
         kind
     }
 
-    /// Encodes a rare event, and returns the kind.
+    /// Encodes an event that is less frequent, and returns the kind and the record's end.
     #[inline(never)]
-    fn rare(&mut self, what: What) -> u8 {
-        match what {
+    fn apart(bytes: &mut Bytes, len: usize, cpu: CpuId, (at, what): (Instant, &What)) -> (u8, usize) {
+        let mut record = Record { bytes, len, cpu };
+        let kind = record.other(at, what);
+        (kind, record.len)
+    }
+
+    #[inline(always)]
+    fn other(&mut self, at: Instant, what: &What) -> u8 {
+        match *what {
+            What::Acts { task, act } => self.act(at, task, act),
             What::Fork { child, target, parent } => self.three(kind::FORK, child, target, parent),
             What::Exit { task } => self.one(kind::EXIT, task),
             What::Held { task } => self.one(kind::HELD, task),
@@ -242,7 +302,7 @@ impl Record<'_> {
                 self.number(u64::from(events));
                 kind::LOST
             }
-            frequent => unreachable!("{frequent:?} is not rare"),
+            ref frequent => unreachable!("{frequent:?} is not rare"),
         }
     }
 
@@ -290,5 +350,25 @@ impl Record<'_> {
         };
         self.number(waited);
         kind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Events and facts have numbers in common, so both encode them alike.
+        #[test]
+        fn a_number_is_encoded_as_in_a_fact(n in any::<u64>(), bits in 0u32..64) {
+            let n = n >> bits;
+            let mut bytes = [0; FULL + WIDE];
+            let mut record = Record { bytes: &mut bytes, len: 0, cpu: CpuId(0) };
+            record.number(n);
+            let mut expected = Vec::new();
+            put_number(n, |byte| expected.push(byte));
+            prop_assert_eq!(&record.bytes[..record.len], &expected[..]);
+        }
     }
 }
