@@ -3,14 +3,16 @@
 //! [`Event`]s are small and copied; facts with names or sets come as [`Meta`], in order among the events. Instants
 //! never decrease along a stream.
 
+mod class;
+mod meta;
 mod request;
 mod waited;
 
-use crate::policy::Policy;
-use keel_abi::cgroup::Bandwidth;
-use keel_abi::scx::{ExitKind, Op};
+pub use class::Class;
+use keel_abi::scx::Op;
 use keel_abi::tape::Room;
-use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, Pid, Span, TaskId, Topology};
+use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
+pub use meta::{GroupInfo, Meta, TaskInfo, Unknown};
 pub use request::{CgroupChange, Request};
 pub use waited::{Call, Piping, Source};
 
@@ -398,211 +400,6 @@ pub enum Lock {
     Dsq(DsqId),
     /// A `bpf_spin_lock`, by address.
     Bpf(u64),
-}
-
-/// A task's description in a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskInfo {
-    /// Its id within the stream.
-    pub task: TaskId,
-    /// Its pid, as users see it.
-    pub pid: Pid,
-    /// Its name. Untrusted text: escape it wherever it is shown.
-    pub name: String,
-    /// Its nice value.
-    pub nice: i8,
-    /// The CPUs it may use.
-    pub cpus: CpuSet,
-}
-
-/// A group of tasks to which the kernel gives CPU time as if it were one task (`struct task_group`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GroupInfo {
-    /// Its number within the stream, from 1; [`What::Throttled`] names the same.
-    pub group: u32,
-    /// Its parent; 0 for the root.
-    pub parent: u32,
-    /// Its name within that group. Untrusted text: escape it wherever it is shown.
-    pub name: String,
-    /// Its `cpu.weight`.
-    pub weight: u32,
-    /// `cpu.max` and `cpu.max.burst`.
-    pub bandwidth: Bandwidth,
-    /// `cpu.idle`.
-    pub idle: bool,
-    /// Whether it belongs to a session (`kernel.sched_autogroup_enabled`), not to a cgroup.
-    pub session: bool,
-}
-
-/// What a recording lacks, so that a verdict can mention that first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unknown {
-    /// Whether it is unknown which CPUs tasks may use: [`TaskInfo::cpus`] is only a guess.
-    pub affinity: bool,
-    /// Whether it is unknown when tasks are throttled: [`What::Throttled`] is missing.
-    pub throttling: bool,
-}
-
-/// Facts that are emitted once, or change rarely.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Meta {
-    /// First in every stream: where it was recorded.
-    Start {
-        /// The machine's topology.
-        topology: Topology,
-        /// The scheduler's name.
-        scheduler: String,
-        /// The workload's name.
-        workload: String,
-        /// What [`What::Count`] counts: `loops`, `messages`.
-        unit: String,
-    },
-    /// A task appears, or its name, nice value or CPUs change.
-    Task(TaskInfo),
-    /// What the stream does not record. It comes right after the start; without it, the stream records everything.
-    Unknown(Unknown),
-    /// The recorder's own clock at instant 0, in nanoseconds. It comes right after the start; simulated runs have none.
-    Clock {
-        /// The clock's time.
-        ns: u64,
-    },
-    /// The seed of a simulated run's random choices. It comes right after the start; a run without noise has none.
-    Chance {
-        /// The seed.
-        seed: u64,
-        /// The background activity.
-        noise: Noise,
-    },
-    /// The process and session of a task of a simulated run that starts on its own. It follows the task.
-    Member {
-        /// The task.
-        task: TaskId,
-        /// Its process, numbered within the workload. Tasks with the same number are threads of one process.
-        process: u32,
-        /// Its session, likewise; 0 is the session of the kernel's first task.
-        session: u32,
-        /// Whether it is a kernel thread.
-        kthread: bool,
-    },
-    /// A task requests a change to itself or to a cgroup from the kernel, or someone outside requests a change to a
-    /// task or a CPU. Only simulated runs have this. The change itself may follow later, or never.
-    Asks {
-        /// The task; [`TaskId::IDLE`] for a change to a CPU.
-        task: TaskId,
-        /// Whether it comes from outside. If so, an [`Act::Begins`] of the idle task contains the time when it was due.
-        outside: bool,
-        /// What is requested.
-        request: Box<Request>,
-    },
-    /// A group appears, or its settings change.
-    Group(Box<GroupInfo>),
-    /// How the kernel schedules a task, emitted when it is first known and when it changes. Without it, this is
-    /// unknown.
-    Scheduled {
-        /// The task.
-        task: TaskId,
-        /// Its policy, numbered as `task_struct.policy`.
-        policy: u32,
-        /// Its group; 0 for the root.
-        group: u32,
-    },
-    /// The name of one of the scheduler's DSQs. It comes before the DSQ is used.
-    Queue {
-        /// The DSQ.
-        id: DsqId,
-        /// Its name. Untrusted text: escape it wherever it is shown.
-        name: String,
-    },
-    /// The scheduler exited.
-    SchedulerExit {
-        /// How.
-        kind: ExitKind,
-        /// The kernel's message.
-        message: String,
-    },
-    /// The scheduler reports what it considered.
-    Policy(Box<Policy>),
-    /// Last in every complete stream: when it ended.
-    End,
-}
-
-impl Meta {
-    /// Returns the class that it belongs to, or none if every sink gets it.
-    pub const fn class(&self) -> Class {
-        match self {
-            Self::Policy(_) => Class::POLICY,
-            Self::Member { .. } | Self::Asks { .. } => Class::ACTS,
-            Self::Start { .. }
-            | Self::Task(_)
-            | Self::Unknown(_)
-            | Self::Clock { .. }
-            | Self::Chance { .. }
-            | Self::Queue { .. }
-            | Self::Group(_)
-            | Self::Scheduled { .. }
-            | Self::SchedulerExit { .. }
-            | Self::End => Class::NONE,
-        }
-    }
-}
-
-/// Kinds of events that a sink may leave out, as bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Class(pub u16);
-
-impl Class {
-    /// No events: nothing listens.
-    pub const NONE: Self = Self(0);
-    /// Switch, wakeup, fork, exit, migrate, online, bypass, priority, throttled, reserved, lost: what every judge
-    /// needs.
-    pub const CORE: Self = Self(1 | 2048);
-    /// Like [`Class::CORE`], but a task's placement and its wakeup may be one event, and so may its move to a CPU and
-    /// its insert into the queue there; and short waits for locks are only summed. A sink that also wants
-    /// [`Class::DECISIONS`] and [`Class::PLACES`] may ask for that; it gets it unless another sink wants the core
-    /// events apart.
-    pub const BRIEF: Self = Self(1);
-    /// Placed, kick.
-    pub const DECISIONS: Self = Self(2);
-    /// Where tasks wait: queued, held, and unqueued. A simulated run leaves out unqueued events of tasks that do not
-    /// run, unless [`Class::QUEUES`] is wanted: they wait where they were until the next of these events, a wakeup or a
-    /// switch.
-    pub const PLACES: Self = Self(4);
-    /// Every queued, unqueued and held.
-    pub const QUEUES: Self = Self(4 | 512);
-    /// Callback.
-    pub const COSTS: Self = Self(8);
-    /// Count, for the sums: a simulated run may emit what a task has done as late as when it exits or the stream ends,
-    /// unless [`Class::COUNTS`] is wanted.
-    pub const UNITS: Self = Self(16);
-    /// Every count, when the task leaves its CPU.
-    pub const COUNTS: Self = Self(16 | 1024);
-    /// A scheduler's reports of its decisions ([`Meta::Policy`]).
-    pub const POLICY: Self = Self(32);
-    /// Waiting for locks: a CPU's, and a task's.
-    pub const LOCKS: Self = Self(64);
-    /// What tasks did themselves: worked, acts. An exact replay needs it.
-    pub const ACTS: Self = Self(128);
-    /// How tasks waited, from recordings of real kernels.
-    pub const CALLS: Self = Self(256);
-    /// All of them.
-    pub const ALL: Self = Self(4095);
-
-    /// Returns the union of both.
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Returns it without asking for what [`Class::BRIEF`] leaves out of [`Class::CORE`].
-    #[must_use]
-    pub const fn in_brief(self) -> Self {
-        Self(self.0 & !Self::CORE.0 | self.0 & Self::BRIEF.0)
-    }
-
-    /// Returns whether it includes all of `other`.
-    #[inline]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
 
 /// A consumer of a stream.
