@@ -95,7 +95,8 @@ pub enum Meta {
     Asks {
         /// The task; [`TaskId::IDLE`] for a change to a CPU.
         task: TaskId,
-        /// Whether it comes from outside. If so, an [`Act::Begins`](super::Act::Begins) of the idle task contains the time when it was due.
+        /// Whether it comes from outside. If so, an [`Act::Begins`](super::Act::Begins) of the idle task contains the
+        /// time when it was due.
         outside: bool,
         /// What is requested.
         request: Box<Request>,
