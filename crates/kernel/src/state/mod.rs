@@ -27,7 +27,7 @@ pub(crate) mod inbox;
 pub(crate) mod jiffies;
 pub(crate) mod kernel;
 pub mod layout;
-pub(crate) mod locks;
+pub(crate) mod lock_uses;
 pub(crate) mod log;
 pub(crate) mod lookups;
 pub mod machine;

@@ -1,4 +1,5 @@
-//! Decides whether a waking fair task preempts the running task (`wakeup_preempt_fair()`).
+//! Decides whether a waking fair task preempts the running task (`wakeup_preempt_fair()`): it does if it would be picked
+//! now.
 
 use crate::state::class::SchedClass;
 use crate::state::fair::ids::EntityId;

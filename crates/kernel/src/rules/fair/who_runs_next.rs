@@ -1,4 +1,6 @@
-//! Picks the next fair task (`pick_task_fair()`, `pick_eevdf()`).
+//! Picks the next fair task (`pick_task_fair()`, `pick_eevdf()`): of the entities that are owed time, the one with the
+//! earliest virtual deadline. The running one stays while its slice protects it. A group that is picked picks among its
+//! own.
 
 use crate::state::fair::entity::Entities;
 use crate::state::fair::ids::{EntityId, QueueId};

@@ -1,4 +1,5 @@
-//! Decides whether a waking real-time task preempts the running task (`wakeup_preempt_rt()`).
+//! Decides whether a waking real-time task preempts the running task (`wakeup_preempt_rt()`): it does if its priority is
+//! higher, or if it is equal and the running task can move to another CPU.
 
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};

@@ -1,4 +1,5 @@
-//! Picks the next real-time task (`pick_next_rt_entity()`).
+//! Picks the next real-time task (`pick_next_rt_entity()`): the first in the queue of the highest priority that has
+//! tasks.
 
 use crate::state::kernel::Kernel;
 use crate::state::rt::queue::RtQueue;

@@ -1,4 +1,8 @@
-//! The order in which the kernel itself searches for an idle CPU for a waking task (`scx_select_cpu_dfl()`).
+//! The order in which the kernel itself searches for an idle CPU for a waking task (`scx_select_cpu_dfl()`):
+//!
+//! 1. If the waker is about to sleep, the task's last CPU if it shares the waker's cache, or else the waker's.
+//! 2. On machines with SMT, a core with no busy CPU: the last CPU's, then one in its LLC, its node, anywhere.
+//! 3. Any idle CPU: the last one, its siblings, then one in its LLC, its node, anywhere.
 
 use crate::state::idle::{IdleMask, IdleMasks, has, place, word_of};
 use keel_abi::CpuId;
