@@ -31,6 +31,17 @@ pub(super) struct Bytes {
 }
 
 impl Asm {
+    /// With space for the code of this many operations: to move it whenever it grows takes longer than to ask for more
+    /// memory than it mostly needs, of which the rest is never touched.
+    pub(super) fn for_ops(ops: usize) -> Self {
+        Self {
+            code: Vec::with_capacity(20 * ops),
+            labels: Vec::with_capacity(ops),
+            jumps: Vec::with_capacity(ops),
+            tabled: Vec::new(),
+        }
+    }
+
     pub(super) fn label(&mut self) -> Label {
         self.labels.push(NOWHERE);
         Label(self.labels.len() as u32 - 1)

@@ -16,15 +16,15 @@ pub(super) fn after(op: Op, before: bool) -> bool {
 }
 
 /// For each operation, whether it is a call that emitted code serves, and that finds no costs: no other CPU runs before it
-/// is over. `counts` says that there are prices.
-pub(super) fn served(ops: &[Op], counts: bool) -> Vec<bool> {
+/// is over. `counts` says that there are prices, and `carried_at` is as in [`at_targets`].
+pub(super) fn served(ops: &[Op], counts: bool, carried_at: &[bool]) -> Vec<bool> {
     let mut served = vec![false; ops.len()];
     let is_known = |op: &Op| matches!(op, Op::Call { callee: Callee::Known(_), .. });
     if !counts || !ops.iter().any(is_known) {
         return served;
     }
     let is_target = jump_targets(ops);
-    let (carried_at, mut carried) = (at_targets(ops), true);
+    let mut carried = true;
     for (at, &op) in ops.iter().enumerate() {
         if is_target[at] {
             carried = carried_at[at];
@@ -95,7 +95,8 @@ mod tests {
         let call = |callee| Op::Call { callee, site: 0 };
         let known = call(Callee::Known(Known::Now));
         let ops = [known, known, call(Callee::Function(0)), known, known, Op::Exit];
-        assert_eq!(served(&ops, true), [false, true, false, false, true, false]);
-        assert_eq!(served(&ops, false), [false; 6]);
+        let carried_at = at_targets(&ops);
+        assert_eq!(served(&ops, true, &carried_at), [false, true, false, false, true, false]);
+        assert_eq!(served(&ops, false, &carried_at), [false; 6]);
     }
 }

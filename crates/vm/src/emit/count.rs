@@ -33,16 +33,18 @@ pub(super) fn at_targets(ops: &[Op], order: &Order, repeats: &Repeats) -> Vec<Op
     let (fixed, depths) = (pending.clone(), loops_around(ops));
     let mut chosen: Vec<Option<usize>> = vec![None; ops.len()];
     let is_target = jump_targets(ops);
-    ways(ops, &is_target, (order, repeats), &pending, |from, to, _| {
+    let steps = steps(ops, &is_target, repeats);
+    ways(ops, &steps, (order, repeats), &pending, |from, to, _| {
         if chosen[to].is_none_or(|best| depths[best] < depths[from]) {
             chosen[to] = Some(from);
         }
     });
     // What one way lacks may depend on what others lack.
     const ROUNDS: usize = 8;
+    let mut next = Vec::new();
     for _ in 0..ROUNDS {
-        let mut next = fixed.clone();
-        ways(ops, &is_target, (order, repeats), &pending, |from, to, lacks| {
+        next.clone_from(&fixed);
+        ways(ops, &steps, (order, repeats), &pending, |from, to, lacks| {
             if fixed[to].is_none() && chosen[to] == Some(from) {
                 next[to] = Some(lacks);
             }
@@ -50,7 +52,7 @@ pub(super) fn at_targets(ops: &[Op], order: &Order, repeats: &Repeats) -> Vec<Op
         if next == pending {
             break;
         }
-        pending = next;
+        std::mem::swap(&mut pending, &mut next);
     }
     pending
 }
@@ -71,18 +73,57 @@ fn loops_around(ops: &[Op]) -> Vec<u32> {
     changes.into_iter().scan(0, depth).collect()
 }
 
+/// An operation that may be a way's end or beginning, or that is counted with those before it.
+struct Step {
+    at: usize,
+    /// Jumps lead there, other than from the branch that it repeats.
+    is_target: bool,
+    /// How many other operations there are since the one before.
+    others: i32,
+}
+
+/// These of a function, which are few of its operations.
+fn steps(ops: &[Op], is_target: &[bool], repeats: &Repeats) -> Vec<Step> {
+    let (mut steps, mut others) = (Vec::new(), 0);
+    for (at, &op) in ops.iter().enumerate() {
+        match op {
+            Op::Hole if !is_target[at] => {}
+            Op::Alu { .. }
+            | Op::Const { .. }
+            | Op::Address { .. }
+            | Op::CastToKernel { .. }
+            | Op::CastToUser { .. }
+            | Op::Load { .. }
+            | Op::Store { .. }
+                if !is_target[at] =>
+            {
+                others += 1;
+            }
+            _ => {
+                let is_target = is_target[at] && !repeats.has(at);
+                steps.push(Step { at, is_target, others: std::mem::take(&mut others) });
+            }
+        }
+    }
+    steps
+}
+
 /// Calls `way` for each way to a jump target: from where, to where, and how much the count lacks, given that for the
-/// targets, and which operations these are.
+/// targets.
 fn ways(
     ops: &[Op],
-    is_target: &[bool],
+    steps: &[Step],
     (order, repeats): (&Order, &Repeats),
     pending_at: &[Option<i32>],
     mut way: impl FnMut(usize, usize, i32),
 ) {
     let (mut pending, mut open) = (0, true);
-    for (at, &op) in ops.iter().enumerate() {
-        if is_target[at] && !repeats.has(at) {
+    for &Step { at, is_target, others } in steps {
+        let op = ops[at];
+        if open {
+            pending += others;
+        }
+        if is_target {
             if open && at > 0 {
                 way(at - 1, at, pending);
             }

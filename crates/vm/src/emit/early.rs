@@ -8,7 +8,7 @@ use super::function::{Emitter, Target};
 use super::held::{Known, Line};
 use super::live::{self, Set};
 use super::values::{self, Registers, Value};
-use crate::code::op::{Access, Op, Size, in_frame};
+use crate::code::op::{Access, Op, Size, in_frame, jump_targets};
 
 /// Where the address of an access comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,28 +97,37 @@ fn heads(ops: &[Op]) -> Vec<usize> {
         Open,
         Done,
     }
-    let next = |at: usize, way: usize| match way {
-        0 if !ops[at].ends() => Some(at + 1),
-        1 => ops[at].target().map(|target| target as usize),
-        _ => None,
-    };
+    let leads_back = |(at, op): (usize, &Op)| op.target().is_some_and(|target| target as usize <= at);
+    if !ops.iter().enumerate().any(leads_back) {
+        return Vec::new();
+    }
+    // Only jump targets are come to again. What lies between them is one step of the search.
+    let is_target = jump_targets(ops);
     let mut states = vec![State::New; ops.len()];
-    let (mut path, mut heads) = (vec![(0, 0)], Vec::new());
-    states[0] = State::Open;
-    while let Some((at, way)) = path.pop() {
-        if way == 2 {
-            states[at] = State::Done;
-            continue;
-        }
-        path.push((at, way + 1));
-        let Some(to) = next(at, way) else { continue };
-        match states[to] {
-            State::New => {
-                states[to] = State::Open;
-                path.push((to, 0));
+    // Where a step begins, and where those of its jumps end that have not been followed.
+    let (mut path, mut heads) = (Vec::<(usize, usize)>::new(), Vec::new());
+    let mut next = Some(0);
+    loop {
+        while let Some(at) = next.take() {
+            match states[at] {
+                State::New => {
+                    states[at] = State::Open;
+                    let ends = |&end: &usize| ops[end].ends() || is_target.get(end + 1) == Some(&true);
+                    let end = (at..ops.len()).find(ends).unwrap_or(ops.len() - 1);
+                    path.push((at, end + 1));
+                    next = (!ops[end].ends() && end + 1 < ops.len()).then_some(end + 1);
+                }
+                State::Open => heads.push(at),
+                State::Done => {}
             }
-            State::Open => heads.push(to),
-            State::Done => {}
+        }
+        let Some((at, left)) = path.last_mut() else { break };
+        if left == at {
+            states[*at] = State::Done;
+            path.pop();
+        } else {
+            *left -= 1;
+            next = ops[*left].target().map(|target| target as usize);
         }
     }
     heads.sort_unstable();

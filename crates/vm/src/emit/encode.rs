@@ -71,17 +71,29 @@ pub(super) fn append(code: &mut Vec<u8>, form: Form, operands: &Operands) {
 
 /// A register's number, of whichever size it is. No register has number 0.
 fn number(reg: Register) -> u8 {
-    let first = match reg {
-        Register::None => return 0,
-        _ if reg >= Register::XMM0 => Register::XMM0,
-        // The registers of 16, 32 and 64 bits follow one another, 16 of each.
-        _ if reg >= Register::AX => return (reg as u8 - Register::AX as u8) % 16,
-        // The high bytes of the first four have numbers of their own.
-        _ if reg >= Register::SPL => Register::AH,
-        _ => Register::AL,
-    };
-    reg as u8 - first as u8
+    NUMBERS[usize::from(reg as u8)]
 }
+
+/// The number of each register.
+const NUMBERS: [u8; 256] = {
+    let mut numbers = [0; 256];
+    let mut reg = Register::AL as usize;
+    while reg < numbers.len() {
+        numbers[reg] = if reg >= Register::XMM0 as usize {
+            (reg - Register::XMM0 as usize) as u8
+        } else if reg >= Register::AX as usize {
+            // The registers of 16, 32 and 64 bits follow one another, 16 of each.
+            (reg - Register::AX as usize) as u8 % 16
+        } else if reg >= Register::SPL as usize {
+            // The high bytes of the first four have numbers of their own.
+            (reg - Register::AH as usize) as u8
+        } else {
+            (reg - Register::AL as usize) as u8
+        };
+        reg += 1;
+    }
+    numbers
+};
 
 /// All bytes before the opcode.
 fn prefixes(to: &mut Bytes, form: Form, reg: u8, operands: &Operands) {

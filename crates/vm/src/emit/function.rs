@@ -116,7 +116,14 @@ pub(super) struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    pub(super) fn new(asm: &'a mut Asm, functions: &'a [Label], ops: &'a [Op], target: Target<'a>) -> Self {
+    /// `carried_at` is as in [`carried::at_targets`].
+    pub(super) fn new(
+        asm: &'a mut Asm,
+        functions: &'a [Label],
+        ops: &'a [Op],
+        target: Target<'a>,
+        carried_at: Vec<bool>,
+    ) -> Self {
         let mut targets = vec![None; ops.len()];
         for target in ops.iter().filter_map(|op| op.target()) {
             targets[target as usize].get_or_insert_with(|| asm.label());
@@ -132,7 +139,7 @@ impl<'a> Emitter<'a> {
         let bases = values::bases(ops, &values_at, target.entry(), target.data);
         let held_at = held::at_targets(ops, &values_at, &bases, &mut looks, &target);
         let (values, held) = (target.entry(), Held::new());
-        let needed = needed(ops, &reads, &bases);
+        let needed = needed(ops, (&reads, &live), &bases);
         let (pending, cold) = (0, Vec::new());
         let (repeats, order) = (Repeats::new(ops), Order::new(ops, target.data.counts()));
         let rounds = Rounds::new(ops, &values_at, &live, (&order, &repeats), &target);
@@ -160,7 +167,7 @@ impl<'a> Emitter<'a> {
             read_later: 0,
             owed: 0,
             carried: true,
-            carried_at: carried::at_targets(ops),
+            carried_at,
             kept,
             pending,
             order,
@@ -397,9 +404,9 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Per operation, the registers that emitted code reads from there on, given those that each one reads and what its
-/// base holds.
-fn needed(ops: &[Op], reads: &[Set], bases: &[Value]) -> Vec<Set> {
+/// Per operation, the registers that emitted code reads from there on, given those that each one reads, `live`, and what
+/// its base holds.
+fn needed(ops: &[Op], (reads, live): (&[Set], &[Set]), bases: &[Value]) -> Vec<Set> {
     let needs = |((&op, &reads), base_value): ((&Op, &Set), &Value)| {
         let (base, off, size, src) = match op {
             Op::Load { base, off, size, .. } => (base, off, size, None),
@@ -410,5 +417,5 @@ fn needed(ops: &[Op], reads: &[Set], bases: &[Value]) -> Vec<Set> {
         if is_read { reads } else { reads & !live::bit(base) }
     };
     let needs: Vec<Set> = ops.iter().zip(reads).zip(bases).map(needs).collect();
-    live::before(ops, &needs)
+    if needs == reads { live.to_vec() } else { live::before(ops, &needs) }
 }

@@ -20,10 +20,11 @@ pub(super) enum Line {
     Fixed(u32, u64),
     /// At this distance from the end of the function's own frame.
     Frame(i64),
-    /// In this map's global data, at this distance from an earlier value of a register.
-    From { map: u32, root: Root, at: i64 },
+    /// In this map's global data, at this distance from an earlier value of a register. The distance is first: it is
+    /// compared first, and mostly differs.
+    From { at: i64, map: u32, root: Root },
     /// That of the byte at this distance from an earlier value of a register, anywhere.
-    Of { root: Root, at: i64 },
+    Of { at: i64, root: Root },
 }
 
 impl Line {
@@ -102,7 +103,7 @@ pub(super) struct Near {
 }
 
 /// What is known at one place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Known {
     /// For each register, its last value before additions, and the sum of the additions since.
     roots: [(Root, i64); 10],
@@ -110,6 +111,19 @@ pub(super) struct Known {
     spans: Vec<Span>,
     /// No name is of an operation behind this one.
     newest: u32,
+}
+
+impl Clone for Known {
+    fn clone(&self) -> Self {
+        Self { lines: self.lines.clone(), spans: self.spans.clone(), ..*self }
+    }
+
+    /// Reuses the memory: this is done at each place where ways meet.
+    fn clone_from(&mut self, other: &Self) {
+        (self.roots, self.newest) = (other.roots, other.newest);
+        self.lines.clone_from(&other.lines);
+        self.spans.clone_from(&other.spans);
+    }
 }
 
 impl Known {
@@ -330,6 +344,10 @@ pub(super) fn at_targets(
     target: &Target<'_>,
 ) -> Places {
     const MOST_TIMES: usize = 4;
+    if values_at.iter().all(Option::is_none) {
+        // There is no jump.
+        return vec![None; ops.len()];
+    }
     let function = Function { ops, values_at, bases, target };
     for _ in 0..MOST_TIMES {
         let mut known = settled(&function, looks);
@@ -433,12 +451,22 @@ fn keep_common(known: &mut Option<Box<Known>>, way: &Known, number: u32) -> bool
             (*root, changed) = (met, true);
         }
     }
+    // Both were mostly held in the same order.
+    let mut next = 0;
     known.lines.retain_mut(|(line, write)| {
-        let stays = way.has(*line, false);
+        if way.lines.get(next) == Some(&(*line, *write)) {
+            next += 1;
+            return true;
+        }
+        let Some(place) = way.lines.iter().position(|(held, _)| held == line) else {
+            changed = true;
+            return false;
+        };
+        next = place + 1;
         let writes = *write && way.has(*line, true);
-        changed |= !stays || writes != *write;
+        changed |= writes != *write;
         *write = writes;
-        stays
+        true
     });
     known.spans.retain_mut(|span| {
         let other = way.spans.iter().find(|other| other.root == span.root);

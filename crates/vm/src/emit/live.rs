@@ -32,20 +32,25 @@ pub(super) fn arguments(count: usize) -> Set {
 
 /// Per operation, the registers that are read from there on, given those that each one reads.
 pub(super) fn before(ops: &[Op], reads: &[Set]) -> Vec<Set> {
-    let mut live = vec![0; ops.len()];
-    let mut leads_back = vec![false; ops.len()];
+    let mut live: Vec<Set> = vec![0; ops.len()];
+    // Who is jumped back to.
+    let mut heads = Vec::new();
     for (at, op) in ops.iter().enumerate() {
-        if let Some(target) = op.target().filter(|&target| target as usize <= at) {
-            leads_back[target as usize] = true;
-        }
+        heads.extend(op.target().filter(|&target| target as usize <= at));
     }
+    let mut at_heads: Vec<Set> = vec![0; heads.len()];
     for _ in 0..ROUNDS {
+        let mut next = 0;
+        for ((at, &op), &reads) in ops.iter().enumerate().zip(reads).rev() {
+            let later = if op.ends() { 0 } else { next };
+            let later = later | op.target().map_or(0, |target| live[target as usize]);
+            next = reads | later & !uses(op).1;
+            live[at] = next;
+        }
+        // All other ways have been found by then.
         let mut changed = false;
-        for at in (0..ops.len()).rev() {
-            let now = reads[at] | after(ops, &live, at) & !uses(ops[at]).1;
-            // All other ways have been found by then.
-            changed |= now != live[at] && leads_back[at];
-            live[at] = now;
+        for (before, &head) in at_heads.iter_mut().zip(&heads) {
+            changed |= std::mem::replace(before, live[head as usize]) != live[head as usize];
         }
         if !changed {
             return live;
@@ -78,6 +83,7 @@ fn of(operand: Operand) -> Set {
 }
 
 /// The registers that an operation reads and writes.
+#[inline]
 pub(super) fn uses(op: Op) -> (Set, Set) {
     match op {
         Op::Alu { op: Alu::Mov | Alu::MovSigned(_), dst, src, .. } => (of(src), bit(dst)),

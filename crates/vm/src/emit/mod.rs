@@ -133,7 +133,7 @@ impl Emitted {
 
 /// All functions, with the entry from Rust of each, and where each begins as a callback.
 fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>, Vec<Label>) {
-    let mut asm = Asm::default();
+    let mut asm = Asm::for_ops(code.ops());
     let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();
     let has_arena = code.user_half.is_some();
     let mut globals = Globals { code, numbers, taken: vec![live::ARGUMENTS; code.functions.len()] };
@@ -146,10 +146,11 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
     let has_may_goto = code.has(|op| matches!(op, Op::MayGoto { .. }));
     let mut starts = Vec::with_capacity(inner.len());
     for ((function, &label), &is_callback) in code.functions.iter().zip(&inner).zip(&code.takes_context) {
-        let served = carried::served(&function.ops, numbers != Numbers::ByHost);
+        let carried_at = carried::at_targets(&function.ops);
+        let served = carried::served(&function.ops, numbers != Numbers::ByHost, &carried_at);
         let target =
             Target { lines, has_arena, has_may_goto, movers, data: &globals, served: &served, is_callback };
-        starts.push(Emitter::new(&mut asm, &inner, &function.ops, target).function(label));
+        starts.push(Emitter::new(&mut asm, &inner, &function.ops, target, carried_at).function(label));
     }
     let of_all = inner.iter().zip(&code.takes_context);
     let entries = of_all.map(|(&label, &is_callback)| entry::emit(&mut asm, label, is_callback)).collect();

@@ -23,7 +23,8 @@ fn listing_with(ops: &[Op], data: &dyn Data) -> String {
     let own = asm.label();
     let lines = LineForm { log2: 6, grouped: false, crowded: false };
     let movers = Movers { read: Mover::new(&mut asm), write: Mover::new(&mut asm) };
-    let served = carried::served(ops, data.counts());
+    let carried_at = carried::at_targets(ops);
+    let served = carried::served(ops, data.counts(), &carried_at);
     let target = Target {
         lines,
         has_arena: false,
@@ -33,7 +34,7 @@ fn listing_with(ops: &[Op], data: &dyn Data) -> String {
         served: &served,
         is_callback: false,
     };
-    Emitter::new(&mut asm, &[own], ops, target).function(own);
+    Emitter::new(&mut asm, &[own], ops, target, carried_at).function(own);
     for mover in [movers.read, movers.write].map(|m| [m.by_address, m.by_number]).into_iter().flatten() {
         asm.bind(mover);
         asm.bare(iced_x86::Code::Nopd);

@@ -15,7 +15,7 @@ use super::order::Order;
 use super::registers::{A, B, B32, FRAME, at, field, insns};
 use super::repeats::Repeats;
 use super::values::{self, NUMBERS_BYTES, Registers, Value};
-use crate::code::op::{Callee, Cond, NO_SITE, Op, Size};
+use crate::code::op::{Callee, Cond, NO_SITE, Op, Size, jump_targets};
 use crate::context::Context;
 use crate::known::Known;
 use iced_x86::{Code, MemoryOperand};
@@ -68,18 +68,28 @@ impl Together {
         if target.data.number_ps().is_none() || !ops.iter().any(is_next) {
             return all;
         }
-        let (mut calls, mut lengths) = (Vec::new(), BTreeMap::new());
+        let (mut calls, mut lengths, mut stores) = (Vec::new(), BTreeMap::new(), Vec::new());
         values::each(ops, values_at, target.entry(), target.data, |at, op, registers| {
-            let (Op::Call { callee, .. }, Value::Frame(off)) = (op, registers[1]) else { return };
-            match callee {
-                Callee::NumNext if registers[1].is_in_frame(0, NUMBERS_BYTES) => calls.push((at, off)),
-                Callee::Known(Known::NumNew) => drop(lengths.insert(off, length(registers))),
+            match (op, registers[1]) {
+                (Op::Call { callee: Callee::NumNext, .. }, Value::Frame(off)) => {
+                    if registers[1].is_in_frame(0, NUMBERS_BYTES) {
+                        calls.push((at, off));
+                    }
+                }
+                (Op::Call { callee: Callee::Known(Known::NumNew), .. }, Value::Frame(off)) => {
+                    lengths.insert(off, length(registers));
+                }
+                (Op::Store { base, off, size, .. }, _) => {
+                    let value = registers.get(usize::from(base)).copied().unwrap_or(Value::Frame(0));
+                    stores.push((at, value, off, size));
+                }
                 _ => {}
             }
         });
+        let is_target = jump_targets(ops);
         for (call, off) in calls {
             let length = lengths.get(&off).copied().flatten();
-            let found = Loop::of(ops, (call, off), (order, repeats), pending_at);
+            let found = Loop::of(ops, (call, off), &is_target, (order, repeats), pending_at);
             let Some((found, parts)) = found.filter(|(found, _)| found.pays(length)) else { continue };
             if all.part_of.is_empty() {
                 all.part_of = vec![None; ops.len()];
@@ -89,13 +99,11 @@ impl Together {
             all.loops.push(found);
         }
         let mut changes = vec![false; all.loops.len()];
-        values::each(ops, values_at, target.entry(), target.data, |at, op, registers| {
-            let Op::Store { base, off, size, .. } = op else { return };
-            let value = registers.get(usize::from(base)).copied().unwrap_or(Value::Frame(0));
+        for (at, value, off, size) in stores {
             if let Some(number) = all.number(at) {
                 changes[number] |= all.loops[number].may_be_changed_by(value, off, size, target);
             }
-        });
+        }
         for part in &mut all.part_of {
             *part = part.filter(|&number| !changes[number as usize]);
         }
@@ -133,11 +141,11 @@ impl Loop {
     fn of(
         ops: &[Op],
         (call, off): (usize, i64),
+        is_target: &[bool],
         (order, repeats): (&Order, &Repeats),
         pending_at: &[Option<i32>],
     ) -> Option<(Self, Vec<usize>)> {
-        let is_target = |at: usize| ops.iter().any(|op| op.target() == Some(at as u32));
-        let branch = branch_behind(ops, call, is_target, repeats)?;
+        let branch = branch_behind(ops, call, |at| is_target[at], repeats)?;
         let Op::Branch { cond: Cond::Ne, target, site, .. } = ops[branch] else { return None };
         let head = target as usize;
         // The call looks at the fuel for the branch, too.

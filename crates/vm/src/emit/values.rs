@@ -97,11 +97,10 @@ impl Value {
 
     /// A description that holds for both.
     fn join(self, other: Self) -> Self {
-        match self.is_half() && other.is_half() {
-            _ if self == other => self,
-            true => Self::HALF,
-            false => Self::Any,
+        if self == other {
+            return self;
         }
+        if self.is_half() && other.is_half() { Self::HALF } else { Self::Any }
     }
 
     /// The map to whose global data, or just outside it, the value certainly points.
@@ -204,25 +203,30 @@ pub(super) fn after(op: Op, registers: &mut Registers, data: &dyn Data) {
             registers[..6].fill(Value::Any);
             registers[0] = iterator.map_or(Value::Any, Value::FrameOrNull);
         }
-        Op::Branch { .. } => not_null(op, registers, Cond::Eq),
+        Op::Branch { .. } => {
+            if let Some((reg, value)) = not_null(op, registers, Cond::Eq) {
+                registers[reg] = value;
+            }
+        }
         Op::Store { .. } | Op::Atomic { .. } | Op::Exit | Op::Jump { .. } | Op::MayGoto { .. } | Op::Hole => {
         }
     }
 }
 
-/// What the registers hold at a jump's target.
-fn after_jump(op: Op, registers: &mut Registers) {
-    not_null(op, registers, Cond::Ne);
+/// What the registers hold at a jump's target, if that is something else than before the jump.
+fn jumped(op: Op, registers: &Registers) -> Option<Registers> {
+    let (reg, value) = not_null(op, registers, Cond::Ne)?;
+    let mut taken = *registers;
+    taken[reg] = value;
+    Some(taken)
 }
 
-/// If a branch compares a register with 0 by `cond`, the register is not 0 on this path.
-fn not_null(op: Op, registers: &mut Registers, by: Cond) {
-    let Op::Branch { wide: true, cond, a, b: Operand::Imm(0), .. } = op else { return };
-    if let Some(value) = registers.get_mut(usize::from(a))
-        && let Value::FrameOrNull(off) = *value
-        && cond == by
-    {
-        *value = Value::Frame(off);
+/// If a branch compares a register with 0 by `cond`, the register is not 0 on this path: it, and what it holds.
+fn not_null(op: Op, registers: &Registers, by: Cond) -> Option<(usize, Value)> {
+    let Op::Branch { wide: true, cond, a, b: Operand::Imm(0), .. } = op else { return None };
+    match registers.get(usize::from(a)) {
+        Some(&Value::FrameOrNull(off)) if cond == by => Some((usize::from(a), Value::Frame(off))),
+        _ => None,
     }
 }
 
@@ -378,48 +382,59 @@ pub(super) fn bases(
 pub(super) fn at_targets(ops: &[Op], entry: Registers, data: &dyn Data) -> Vec<Option<Box<Registers>>> {
     let mut known: Vec<Option<Box<Registers>>> = vec![None; ops.len()];
     let is_target = jump_targets(ops);
+    // Each round begins where the one before has changed something first: all before that stays.
+    let mut from = 0;
     // A description changes at most three times: to something, to any 32-bit number, and to anything.
     for _ in 0..=3 * 10 {
-        let mut changed = false;
-        let mut now = Some(entry);
-        for (at, &op) in ops.iter().enumerate() {
+        let mut first = usize::MAX;
+        let (mut registers, mut open) = (entry, from == 0);
+        for (at, &op) in ops.iter().enumerate().skip(from) {
             if is_target[at] {
-                merge(&mut known[at], now);
-                now = known[at].as_deref().copied();
+                if open {
+                    merge(&mut known[at], &registers);
+                }
+                let Some(known) = &known[at] else { continue };
+                (registers, open) = (**known, true);
             }
-            let Some(registers) = &mut now else { continue };
+            if !open {
+                continue;
+            }
             if let Some(target) = op.target() {
-                let mut taken = *registers;
-                after_jump(op, &mut taken);
-                let changes = merge(&mut known[target as usize], Some(taken));
+                let known = &mut known[target as usize];
+                let changes = match jumped(op, &registers) {
+                    Some(taken) => merge(known, &taken),
+                    None => merge(known, &registers),
+                };
                 // Other targets are still ahead.
-                changed |= changes && target as usize <= at;
+                if changes && target as usize <= at {
+                    first = first.min(target as usize);
+                }
             }
-            after(op, registers, data);
-            if op.ends() {
-                now = None;
-            }
+            after(op, &mut registers, data);
+            open = !op.ends();
         }
-        if !changed {
+        if first == usize::MAX {
             return known;
         }
+        from = first;
     }
     let anything = |is_target: bool| is_target.then(|| Box::new([Value::Any; 10]));
     is_target.into_iter().map(anything).collect()
 }
 
 /// Merges what holds on another path; returns whether that changes anything.
-fn merge(known: &mut Option<Box<Registers>>, way: Option<Registers>) -> bool {
-    let Some(way) = way else { return false };
+fn merge(known: &mut Option<Box<Registers>>, way: &Registers) -> bool {
     let Some(known) = known else {
-        *known = Some(Box::new(way));
+        *known = Some(Box::new(*way));
         return true;
     };
     let mut changed = false;
-    for (value, other) in known.iter_mut().zip(way) {
-        let joined = value.join(other);
-        changed |= joined != *value;
-        *value = joined;
+    for (value, &other) in known.iter_mut().zip(way) {
+        if *value != Value::Any && *value != other {
+            let joined = value.join(other);
+            changed |= joined != *value;
+            *value = joined;
+        }
     }
     changed
 }

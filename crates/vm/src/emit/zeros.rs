@@ -9,19 +9,24 @@ use crate::code::op::{NO_SITE, Op, jump_targets};
 /// At each jump target, the registers that are still to be zeroed on every way there.
 pub(super) fn at_targets(ops: &[Op], live: &[Set], reads: &[Set], repeats: &Repeats) -> Vec<Set> {
     let mut owed_at = vec![live::ARGUMENTS; ops.len()];
-    while narrow(ops, (live, reads, repeats), &mut owed_at) {}
+    let is_target = jump_targets(ops);
+    while narrow(ops, &is_target, (live, reads, repeats), &mut owed_at) {}
     owed_at
 }
 
 /// Goes through a function once. Keeps for each jump target what is still to be zeroed on each way there, given that
 /// for the targets; returns whether that changes anything.
-fn narrow(ops: &[Op], (live, reads, repeats): (&[Set], &[Set], &Repeats), owed_at: &mut [Set]) -> bool {
+fn narrow(
+    ops: &[Op],
+    is_target: &[bool],
+    (live, reads, repeats): (&[Set], &[Set], &Repeats),
+    owed_at: &mut [Set],
+) -> bool {
     let mut changed = false;
     let mut way = |owed_at: &mut [Set], to: usize, owed: Set| {
         changed |= owed_at[to] & !owed != 0;
         owed_at[to] &= owed;
     };
-    let is_target = jump_targets(ops);
     let (mut owed, mut open): (Set, bool) = (0, true);
     for (at, &op) in ops.iter().enumerate() {
         if is_target[at] {
@@ -31,6 +36,9 @@ fn narrow(ops: &[Op], (live, reads, repeats): (&[Set], &[Set], &Repeats), owed_a
             (owed, open) = (owed_at[at], true);
         }
         if !open || matches!(op, Op::Hole) {
+            continue;
+        }
+        if owed == 0 && matches!(op, Op::Alu { .. } | Op::Load { .. } | Op::Store { .. }) {
             continue;
         }
         owed &= live::after(ops, live, at) & !reads[at];
