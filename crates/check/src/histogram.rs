@@ -1,4 +1,4 @@
-//! A histogram of spans or counts in fixed memory, whose quantiles are off by less than 1 %.
+//! A histogram of spans or counts in bounded memory, whose quantiles are off by less than 1 %.
 //!
 //! Below 256 (nanoseconds) each value has its own bucket; above, each power of two has 128 buckets.
 
@@ -6,7 +6,8 @@ use keel_abi::Span;
 
 const SUB_BITS: u32 = 7;
 const SUB: usize = 1 << SUB_BITS;
-const BUCKETS: usize = (64 - SUB_BITS as usize) * SUB + SUB;
+/// How many buckets are added at once: most numbers are small, and there may be one histogram per name.
+const MORE: usize = 8 * SUB;
 
 /// A summary of many numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,17 +21,12 @@ pub struct Spread<T> {
 }
 
 /// How often each value occurred: spans in nanoseconds, or counts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    counts: Box<[u64]>,
+    /// By bucket, up to the last one that was needed.
+    counts: Vec<u64>,
     total: u64,
     max: u64,
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Self { counts: vec![0; BUCKETS].into_boxed_slice(), total: 0, max: 0 }
-    }
 }
 
 impl Histogram {
@@ -43,7 +39,10 @@ impl Histogram {
     /// Counts one value.
     #[inline(always)]
     pub fn record_value(&mut self, value: u64) {
-        self.counts[bucket(value)] += 1;
+        match self.counts.get_mut(bucket(value)) {
+            Some(count) => *count += 1,
+            None => self.record_first(bucket(value)),
+        }
         self.total += 1;
         // A branch: few values are the greatest.
         if value > self.max {
@@ -51,11 +50,20 @@ impl Histogram {
         }
     }
 
+    /// Counts a value whose bucket is not there yet.
+    #[cold]
+    #[inline(never)]
+    fn record_first(&mut self, bucket: usize) {
+        self.counts.resize((bucket + 1).next_multiple_of(MORE), 0);
+        self.counts[bucket] = 1;
+    }
+
     /// Adds what another one has counted.
     pub(crate) fn add(&mut self, other: &Self) {
-        if other.total > 0 {
-            self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
         }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
         self.total += other.total;
         self.max = self.max.max(other.max);
     }
