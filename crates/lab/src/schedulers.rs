@@ -50,7 +50,7 @@ pub fn list() -> Vec<(String, String)> {
 pub fn source(name: &str) -> Option<SchedulerSource> {
     let bytes = match name {
         EEVDF => ObjectBytes::NONE,
-        _ => built_in(name)?.into(),
+        _ => ObjectBytes::built_in(built_in(name)?),
     };
     Some(SchedulerSource { name: name.to_owned(), bytes, recipe: Recipe::default() })
 }

@@ -28,6 +28,7 @@ pub struct ObjectBytes(Given);
 enum Given {
     None,
     Bytes(Arc<[u8]>),
+    BuiltIn(&'static [u8]),
     Program { argv: Arc<[OsString]>, stats: Option<Span>, clients: Option<Arc<dyn Clients>> },
 }
 
@@ -39,8 +40,14 @@ impl ObjectBytes {
     pub fn get(&self) -> Option<&[u8]> {
         match &self.0 {
             Given::Bytes(bytes) => Some(bytes),
-            _ => None,
+            Given::BuiltIn(bytes) => Some(bytes),
+            Given::None | Given::Program { .. } => None,
         }
+    }
+
+    /// Creates the source for an object that is a part of this program, which need not be copied.
+    pub(crate) const fn built_in(bytes: &'static [u8]) -> Self {
+        Self(Given::BuiltIn(bytes))
     }
 
     /// Creates the source for a program that loads its scheduler itself, from the file and its arguments.
