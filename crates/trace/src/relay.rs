@@ -15,9 +15,32 @@ const BATCH: usize = 8192;
 const QUEUE: usize = 4;
 
 /// A part of a stream that is on its way.
-enum Part {
-    Events(Vec<Event>),
-    Meta(Instant, Box<Meta>),
+struct Batch {
+    events: Vec<Event>,
+    /// Each with how many of the events come before it.
+    meta: Vec<(usize, Instant, Meta)>,
+}
+
+impl Batch {
+    fn new() -> Self {
+        Self { events: Vec::with_capacity(BATCH), meta: Vec::new() }
+    }
+
+    /// Passes its contents on in order, and becomes empty.
+    fn pass_on(&mut self, sink: &mut dyn Sink) {
+        let mut passed = 0;
+        for (before, at, meta) in self.meta.drain(..) {
+            if before > passed {
+                sink.events(&self.events[passed..before]);
+                passed = before;
+            }
+            sink.meta(at, &meta);
+        }
+        if passed < self.events.len() {
+            sink.events(&self.events[passed..]);
+        }
+        self.events.clear();
+    }
 }
 
 /// Runs `make` on its own thread; `sink` receives its stream here, as if `make` had called it. Returns the result of
@@ -28,9 +51,11 @@ pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) ->
     let (back, empty) = sync_channel(QUEUE + 2);
     thread::scope(|scope| {
         let making = scope.spawn(move || {
-            let mut relay = Relay { wants, to, empty, batch: Vec::with_capacity(BATCH) };
+            let mut relay = Relay { wants, to, empty, batch: Batch::new() };
             let made = make(&mut relay);
-            relay.flush();
+            let Relay { to, batch, .. } = relay;
+            // As in `go_on`.
+            let _ = to.send(batch);
             made
         });
         receive(sink, from, &back);
@@ -40,42 +65,30 @@ pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) ->
 
 /// Passes on batches as they arrive, and returns the emptied ones. If `sink` panics, nothing more is received, and the
 /// producer does not wait.
-fn receive(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Event>>) {
-    for part in from {
-        match part {
-            Part::Events(mut events) => {
-                sink.events(&events);
-                events.clear();
-                // A batch that is no longer needed is freed.
-                let _ = back.try_send(events);
-            }
-            Part::Meta(at, meta) => sink.meta(at, &meta),
-        }
+fn receive(sink: &mut dyn Sink, from: Receiver<Batch>, back: &SyncSender<Batch>) {
+    for mut batch in from {
+        batch.pass_on(sink);
+        // A batch that is no longer needed is freed.
+        let _ = back.try_send(batch);
     }
 }
 
 /// The producer's end.
 struct Relay {
     wants: Class,
-    to: SyncSender<Part>,
-    empty: Receiver<Vec<Event>>,
-    batch: Vec<Event>,
+    to: SyncSender<Batch>,
+    empty: Receiver<Batch>,
+    batch: Batch,
 }
 
 impl Relay {
-    fn flush(&mut self) {
-        if self.batch.is_empty() {
-            return;
-        }
-        let next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
+    /// Sends what there is, and begins the next batch.
+    fn go_on(&mut self) {
+        let next = self.empty.try_recv().unwrap_or_else(|_| Batch::new());
         let batch = std::mem::replace(&mut self.batch, next);
-        self.send(Part::Events(batch));
-    }
-
-    fn send(&self, part: Part) {
         // If the receiver is gone, it has panicked. The rest is then not needed, and the panic continues when this
         // ends.
-        let _ = self.to.send(part);
+        let _ = self.to.send(batch);
     }
 }
 
@@ -85,15 +98,17 @@ impl Sink for Relay {
     }
 
     fn events(&mut self, events: &[Event]) {
-        self.batch.extend_from_slice(events);
-        if self.batch.len() >= BATCH {
-            self.flush();
+        self.batch.events.extend_from_slice(events);
+        if self.batch.events.len() >= BATCH {
+            self.go_on();
         }
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
-        self.flush();
-        self.send(Part::Meta(at, Box::new(meta.clone())));
+        self.batch.meta.push((self.batch.events.len(), at, meta.clone()));
+        if self.batch.meta.len() >= BATCH {
+            self.go_on();
+        }
     }
 }
 
