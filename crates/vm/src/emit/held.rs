@@ -131,19 +131,28 @@ impl Known {
         self.lines.iter().any(|&(held, writable)| held == line && (writable || !write))
     }
 
-    /// Returns whether the line is that of one of two others that are held: of a place before it and one behind it that
-    /// are at most a line of `bytes` bytes apart.
-    fn surrounds(&self, line: Line, write: bool, bytes: u64) -> bool {
-        let Line::Of { root, at } = line else { return false };
-        let places = || {
-            self.lines.iter().filter_map(|&(held, writable)| match held {
-                Line::Of { root: of, at } if of == root && (writable || !write) => Some(at),
-                _ => None,
-            })
-        };
-        let before = places().filter(|&place| place <= at).max();
-        let behind = places().filter(|&place| place >= at).min();
-        before.zip(behind).is_some_and(|(before, behind)| before.abs_diff(behind) <= bytes)
+    /// Returns whether the line is held: by itself, or as that of one of two others, of a place before it and one behind
+    /// it that are at most a line of `bytes` bytes apart.
+    fn holds(&self, line: Line, write: bool, bytes: u64) -> bool {
+        let (mut before, mut behind) = (i64::MIN, i64::MAX);
+        for &(held, writable) in &self.lines {
+            if write && !writable {
+                continue;
+            }
+            if held == line {
+                return true;
+            }
+            if let (Line::Of { at: place, root: of }, Line::Of { at, root }) = (held, line)
+                && of == root
+            {
+                if place < at {
+                    before = before.max(place);
+                } else {
+                    behind = behind.min(place);
+                }
+            }
+        }
+        before.abs_diff(behind) <= bytes
     }
 
     fn with(&self, mut more: Lines) -> Self {
@@ -251,7 +260,7 @@ impl Held {
             self.reach(span);
         }
         let bytes = 1 << target.lines.log2;
-        if line.is_some_and(|line| self.known.has(line, write) || self.known.surrounds(line, write, bytes)) {
+        if line.is_some_and(|line| self.known.holds(line, write, bytes)) {
             return true;
         }
         let elsewhere = is_within && value.map().is_none_or(|map| Some(map) != target.data.tasks());

@@ -42,9 +42,13 @@ pub(super) fn before(ops: &[Op], reads: &[Set]) -> Vec<Set> {
     for _ in 0..ROUNDS {
         let mut next = 0;
         for ((at, &op), &reads) in ops.iter().enumerate().zip(reads).rev() {
-            let later = if op.ends() { 0 } else { next };
-            let later = later | op.target().map_or(0, |target| live[target as usize]);
-            next = reads | later & !uses(op).1;
+            next = reads
+                | match op {
+                    Op::Exit => 0,
+                    Op::Jump { target, .. } => live[target as usize],
+                    Op::Branch { target, .. } | Op::MayGoto { target, .. } => next | live[target as usize],
+                    _ => next & !uses(op).1,
+                };
             live[at] = next;
         }
         // All other ways have been found by then.
@@ -106,5 +110,11 @@ pub(super) fn uses(op: Op) -> (Set, Set) {
 
 /// The registers of a set among these, by number.
 pub(super) fn each(set: Set, among: std::ops::RangeInclusive<u8>) -> impl Iterator<Item = u8> {
-    among.filter(move |&reg| has(set, reg))
+    let behind: Set = 2 << among.end();
+    let mut left = set >> among.start() << among.start() & (behind - 1);
+    std::iter::from_fn(move || {
+        let first = left.trailing_zeros() as u8;
+        left &= left.wrapping_sub(1);
+        (first < 16).then_some(first)
+    })
 }
