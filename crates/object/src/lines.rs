@@ -41,6 +41,8 @@ pub(crate) fn attach(
     let mut bytes = 0;
     // Many lines are in one file, and many instructions are of one line.
     let (mut files, mut texts) = (Strings::default(), Strings::default());
+    // Those of one function mostly follow one another.
+    let (mut current, mut lines) = (0, Vec::new());
     for group in records {
         for record in &group.records {
             let Some((function, insn)) = places.holding(group.section, u64::from(record.offset / 8)) else {
@@ -53,14 +55,25 @@ pub(crate) fn attach(
             if bytes > MAX_TEXT {
                 return Err(ObjectError::TooLarge { what: "source lines in bytes", limit: MAX_TEXT as u64 });
             }
-            functions[function].lines.push(line);
+            if function != current {
+                add(&mut functions[current], &mut lines);
+                current = function;
+            }
+            lines.push(line);
         }
     }
-    for function in functions {
-        function.lines.sort_by_key(|line| line.insn);
-        function.lines.dedup_by_key(|line| line.insn);
+    if let Some(last) = functions.get_mut(current) {
+        add(last, &mut lines);
     }
     Ok(())
+}
+
+/// Moves these lines to a function's, which stay in order: of two of one instruction, the first counts.
+fn add(function: &mut Function, lines: &mut Vec<LineInfo>) {
+    lines.splice(0..0, function.lines.iter().cloned());
+    lines.sort_by_key(|line| line.insn);
+    lines.dedup_by_key(|line| line.insn);
+    function.lines = lines.drain(..).collect();
 }
 
 /// Checks that everything that `.BTF.ext` calls a function is also a function in BTF.

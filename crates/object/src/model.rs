@@ -79,7 +79,7 @@ pub struct Function {
     /// Its instructions. Jumps stay within the function.
     pub insns: Vec<Insn>,
     /// Source lines, in ascending order of instructions.
-    pub lines: Vec<LineInfo>,
+    pub lines: Arc<[LineInfo]>,
     /// Poisoned instructions, in ascending order.
     pub poison: Vec<Poison>,
 }

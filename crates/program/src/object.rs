@@ -17,6 +17,7 @@ use keel_object::{Btf, Function, Insn, Kfunc, Ksym, LineInfo, MapDef, Object, Po
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 const LD_IMM64: u8 = 0x18;
 const CALL: u8 = 0x85;
@@ -406,7 +407,7 @@ fn is_poison(insn: Insn) -> bool {
     }
 }
 
-fn lines(prog: &Prog, types: &Btf, range: std::ops::Range<u32>) -> Vec<LineInfo> {
+fn lines(prog: &Prog, types: &Btf, range: std::ops::Range<u32>) -> Arc<[LineInfo]> {
     let own = prog.lines.iter().filter(|line| range.contains(&line[0]));
     own.map(|&[insn, file, text, place]| LineInfo {
         insn: insn - range.start,

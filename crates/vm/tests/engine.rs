@@ -210,7 +210,7 @@ fn poison_is_named_when_it_is_reached() {
     object.functions[0].poison = vec![Poison { insn: 2, missing: missing.clone() }];
     let line =
         LineInfo { insn: 1, file: "a.bpf.c".into(), line: 12, text: "  return p->core_cookie;".into() };
-    object.functions[0].lines = vec![line];
+    object.functions[0].lines = [line].into();
     for mode in MODES {
         let mut vm = load_vm(&object, config(mode)).unwrap();
         assert_eq!(done(run(&mut vm, &mut Mock::default(), &[1])).0, 1);

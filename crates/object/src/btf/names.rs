@@ -6,12 +6,33 @@ use super::BtfError;
 const MAX_NAME: usize = 1024;
 
 /// The string section.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Strings(pub(super) Vec<u8>);
+#[derive(Clone, Debug)]
+pub(super) enum Strings {
+    /// Names are asked for often, and need no decoding then.
+    Ascii(String),
+    Others(Vec<u8>),
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        Self::Ascii(String::new())
+    }
+}
 
 impl Strings {
+    pub(super) fn new(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if text.is_ascii() => Self::Ascii(text.to_owned()),
+            _ => Self::Others(bytes.to_vec()),
+        }
+    }
+
     fn bytes(&self, offset: u32) -> Option<&[u8]> {
-        let rest = self.0.get(offset as usize..)?;
+        let all = match self {
+            Self::Ascii(text) => text.as_bytes(),
+            Self::Others(bytes) => bytes,
+        };
+        let rest = all.get(offset as usize..)?;
         let rest = &rest[..rest.len().min(MAX_NAME)];
         std::ffi::CStr::from_bytes_until_nul(rest).ok().map(std::ffi::CStr::to_bytes)
     }
@@ -21,8 +42,11 @@ impl Strings {
             return Ok("");
         }
         let bytes = self.bytes(offset).ok_or(BtfError::String(offset))?;
+        let text = match self {
+            Self::Ascii(text) => text.get(offset as usize..offset as usize + bytes.len()),
+            Self::Others(_) => std::str::from_utf8(bytes).ok(),
+        };
         // Names are printed in messages, so they must not contain line breaks or terminal escapes.
-        let text = std::str::from_utf8(bytes).ok();
         text.filter(|text| !has_control(text)).ok_or(BtfError::String(offset))
     }
 

@@ -26,7 +26,7 @@ impl Btf {
     /// Sorting names that share their bytes could take far longer than reading the bytes.
     pub(crate) fn parse_without_index(bytes: &[u8]) -> Result<Btf, BtfError> {
         let (types, strings) = split(bytes)?;
-        let strings = Strings(strings.to_vec());
+        let strings = Strings::new(strings);
         let types = parse_types(types, &strings)?;
         let btf = Btf { strings, types, ..Btf::default() };
         btf.check_references()?;
@@ -69,16 +69,20 @@ impl Btf {
         by_name.sort_unstable();
         let by_name = by_name.into_iter().map(|(_, id)| id).collect();
         let mut tags: Vec<(TypeId, TypeId)> = Vec::new();
-        let mut enumerators: Vec<(u32, u64)> = Vec::new();
+        let mut enumerators: Vec<(&str, (u32, u64))> = Vec::new();
         for (id, ty) in self.types() {
             match &ty.kind {
                 Kind::DeclTag { target, component: -1 } => tags.push((*target, id)),
-                Kind::Enum(e) => enumerators.extend(e.values.iter().map(|v| (v.name, v.value))),
+                Kind::Enum(e) => {
+                    enumerators
+                        .extend(e.values.iter().map(|v| (self.str_or_empty(v.name), (v.name, v.value))));
+                }
                 _ => {}
             }
         }
         tags.sort_unstable();
-        enumerators.sort_by(|a, b| self.str_or_empty(a.0).cmp(self.str_or_empty(b.0)));
+        enumerators.sort_by_key(|&(name, _)| name);
+        let enumerators = enumerators.into_iter().map(|(_, enumerator)| enumerator).collect();
         (self.by_name, self.tags, self.enumerators) = (by_name, tags, enumerators);
     }
 }

@@ -79,7 +79,7 @@ pub(crate) struct Func {
     pub(crate) ops: Vec<Op>,
     /// The number of operations in earlier functions: its part of the coverage begins there.
     pub(crate) first_op: u32,
-    lines: Vec<LineInfo>,
+    lines: Arc<[LineInfo]>,
     poison: Vec<Poison>,
 }
 
