@@ -89,7 +89,7 @@ pub(crate) fn show_function(object: &Object, name: &str) -> String {
         writeln!(out, "{at}: {:#04x} dst {} src {} off {} imm {}", i.code, i.dst, i.src, i.off, i.imm)
             .unwrap();
     }
-    for line in &function.lines {
+    for line in function.lines.iter() {
         writeln!(out, "line {} of insn {}: {}", line.line, line.insn, line.text).unwrap();
     }
     out
