@@ -100,6 +100,11 @@ impl Seat {
         (self.is_ready, self.may_be_ready) = (true, true);
     }
 
+    /// No callback can begin here at once any more.
+    pub(crate) fn make_unready(&mut self) {
+        (self.is_ready, self.may_be_ready) = (false, false);
+    }
+
     /// A callback was suspended, which has this context: the next one runs elsewhere.
     #[inline]
     pub(crate) fn suspend(&mut self, context: *mut Context) {

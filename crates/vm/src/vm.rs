@@ -43,8 +43,7 @@ pub struct Vm {
     stacks: Stacks,
     addresses: Box<[u64]>,
     callees: Box<[FuncId]>,
-    /// By entry, where emitted code begins as a callback; empty if there is none.
-    starts: Box<[StartFn]>,
+    starts: Starts,
     config: VmConfig,
     /// Code that was extended, and its tables: a suspended callback may still be in it.
     extended: Vec<Extended>,
@@ -58,6 +57,41 @@ pub struct Vm {
     profiles: Vec<Taken>,
     /// The same.
     raced: Vec<Race>,
+}
+
+/// By entry, where emitted code begins as a callback. The table is in the Vm itself and has a fixed length, so that each
+/// callback finds its code at once.
+struct Starts {
+    all: [StartFn; MOST_STARTS],
+    /// Whether it has them all.
+    are_there: bool,
+}
+
+/// No object has so many programs; callbacks of one that has begin more slowly.
+const MOST_STARTS: usize = 256;
+
+impl Starts {
+    fn new(code: &Code, tables: &Tables) -> Self {
+        let are_there = !tables.starts.is_null() && code.entries.len() <= MOST_STARTS;
+        let mut all = [no_program as StartFn; MOST_STARTS];
+        for (start, &function) in all.iter_mut().zip(&code.entries).filter(|_| are_there) {
+            // SAFETY: the table has an entry for each of the code's functions, and this is one of them.
+            *start = unsafe { *tables.starts.add(function as usize) };
+        }
+        Self { all, are_there }
+    }
+
+    /// That of an entry, which is the code's.
+    #[inline(always)]
+    fn of(&self, entry: Entry) -> StartFn {
+        debug_assert!(self.are_there && (entry.0 as usize) < MOST_STARTS);
+        self.all[entry.0 as usize % MOST_STARTS]
+    }
+}
+
+/// In place of a program that the code doesn't have.
+unsafe extern "C" fn no_program() {
+    std::process::abort();
 }
 
 /// A fiber, or none.
@@ -127,7 +161,7 @@ impl Vm {
             at_hand: AtHand::NONE,
             idle: Idle::default(),
             tables,
-            starts: starts(&code, &tables),
+            starts: Starts::new(&code, &tables),
             profile,
             profiles: Vec::new(),
             raced: Vec::new(),
@@ -195,7 +229,7 @@ impl Vm {
         if !self.branches.is_empty() {
             self.branches = vec![0; 2 * code.ops()].into();
         }
-        self.starts = starts(&code, &tables);
+        self.set_starts(Starts::new(&code, &tables));
         self.code = code;
         self.tables = tables;
         self.reload(object, linker)
@@ -228,7 +262,7 @@ impl Vm {
             _callees: std::mem::replace(&mut self.callees, callees),
             _addresses: std::mem::replace(&mut self.addresses, addresses),
         });
-        self.starts = starts(&self.code, &tables);
+        self.set_starts(Starts::new(&self.code, &tables));
         self.tables = tables;
         let (serves, carry_ps) = (self.serves(), self.nothing_carried());
         for fiber in &mut self.fibers {
@@ -385,6 +419,15 @@ impl Vm {
         true
     }
 
+    /// From now on emitted code begins there. Unless it is known where, no callback begins at once any more.
+    fn set_starts(&mut self, starts: Starts) {
+        if !starts.are_there {
+            self.seats.iter_mut().for_each(Seat::make_unready);
+            self.at_hand.ready_for = NOBODY;
+        }
+        self.starts = starts;
+    }
+
     /// Whether the fiber at hand is as [`Vm::get_ready`] would make it.
     fn is_ready(&self, cpu: CpuId) -> bool {
         let (seat, at_hand) = (&self.seats[cpu.index()], &self.at_hand);
@@ -471,7 +514,7 @@ impl Vm {
         let args = base.wrapping_add((slot.args().0 - BASE) as usize).cast();
         let word = self.world.region().word_of(slot.r10());
         let place = RunsAt { end: slot.r10(), word, args };
-        if depth == 0 && !self.tables.starts.is_null() {
+        if depth == 0 && self.starts.are_there {
             self.seats[cpu.index()].make_ready(place);
         }
         Some(place)
@@ -490,14 +533,6 @@ fn native(config: &VmConfig, code: &Code, object: &Object) -> Result<Tables, Loa
     assert_eq!(shape, code.shape, "the code was compiled from this object");
     let num_next_ps = config.num_next_ps.filter(|_| config.known_ps.is_some());
     config.mode.tables(code, LineForm::of(&config.transfers), num_next_ps)
-}
-
-/// By entry, where emitted code begins as a callback; empty if there is none.
-fn starts(code: &Code, tables: &Tables) -> Box<[StartFn]> {
-    let is_emitted = !tables.starts.is_null();
-    let entries = code.entries.iter().filter(|_| is_emitted);
-    // SAFETY: the table has an entry for each of the code's functions, and an entry's is one of them.
-    entries.map(|&function| unsafe { *tables.starts.add(function as usize) }).collect()
 }
 
 /// An empty profile, if one is to be kept.
@@ -566,7 +601,7 @@ impl Engine for Vm {
             return AtOnce::Refused;
         }
         debug_assert!(self.is_ready(cpu), "the fiber at hand is as the CPU's callbacks expect it");
-        let Some(&code) = self.starts.get(entry.0 as usize) else { return AtOnce::Refused };
+        let code = self.starts.of(entry);
         let context = self.at_hand.context;
         // First, so that what the host has just looked at is still at hand.
         begins(host);
