@@ -20,7 +20,7 @@ pub(crate) struct Left {
 impl<E: Engine> Sim<E> {
     /// The CPU's task leaves its runqueue if it has decided to; then the CPU picks the next one.
     #[inline(always)]
-    pub(crate) fn deactivate_or_pick(&mut self, c: CpuId) {
+    pub(crate) fn deactivate_or_pick(&mut self, c: CpuId) -> bool {
         let cpu = &mut *self.k.cpus.this_cpu;
         let (task, at) = (cpu.curr, cpu.clock);
         if task.is_idle() {
@@ -29,22 +29,24 @@ impl<E: Engine> Sim<E> {
         let t = &mut self.k.tasks[task];
         match t.state {
             State::Blocking if t.class == SchedClass::Ext => {}
-            State::Blocking | State::Exiting => return self.deactivate_otherwise(c, task, at),
+            State::Blocking | State::Exiting => {
+                self.deactivate_otherwise(c, task, at);
+                return false;
+            }
             _ => return self.pick(c),
         }
         t.state = State::Blocked;
         cpu.server.ran.accumulate(t.charge_ext(self.vm.world(), at));
         let (ea, args) = (t.ea, [t.ea.0, 0]);
-        if self.called(c, Op::Stopping, (task, &args), || Frame::Quiesce { task }) {
-            self.quiesce(c, task, Some(Left { task, ea }));
-        }
+        self.called(c, Op::Stopping, (task, &args), || Frame::Quiesce { task })
+            && self.quiesce(c, task, Some(Left { task, ea }))
     }
 
     /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. A task that
     /// has already been woken again stays (`try_to_block_task()`).
     #[inline(never)]
-    pub(crate) fn deactivate_later(&mut self, c: CpuId) {
-        self.deactivate_or_pick(c);
+    pub(crate) fn deactivate_later(&mut self, c: CpuId) -> bool {
+        self.deactivate_or_pick(c)
     }
 
     /// Like `deactivate_or_pick` for a task that dies or that is of a higher class.
@@ -60,7 +62,9 @@ impl<E: Engine> Sim<E> {
         if class != SchedClass::Ext {
             return self.deactivate_above(c, task);
         }
-        self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce_later(c, task));
+        self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| {
+            _ = sim.quiesce_later(c, task);
+        });
     }
 
     /// A task of a class above sched_ext leaves its runqueue: a task that waits elsewhere may be more urgent than the
@@ -80,38 +84,37 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Quiesce`].
     #[inline(always)]
-    fn quiesce(&mut self, c: CpuId, task: TaskId, left: Option<Left>) {
+    fn quiesce(&mut self, c: CpuId, task: TaskId, left: Option<Left>) -> bool {
         if !self.k.has(Op::Quiescent) {
             return self.deactivated(c, task, left);
         }
         let args = [self.k.tasks[task].ea.0, deq::SLEEP];
         let next = Frame::Deactivated { task };
-        self.call(c, Op::Quiescent, (task, &args), next, |sim| sim.deactivated_later(c, task));
+        self.call(c, Op::Quiescent, (task, &args), next, |sim| _ = sim.deactivated_later(c, task));
+        false
     }
 
     /// Like `quiesce`, if that had to wait.
     #[inline(never)]
-    pub(crate) fn quiesce_later(&mut self, c: CpuId, task: TaskId) {
-        self.quiesce(c, task, None);
+    pub(crate) fn quiesce_later(&mut self, c: CpuId, task: TaskId) -> bool {
+        self.quiesce(c, task, None)
     }
 
     /// [`Frame::Deactivated`].
     #[inline(always)]
-    fn deactivated(&mut self, c: CpuId, task: TaskId, left: Option<Left>) {
+    fn deactivated(&mut self, c: CpuId, task: TaskId, left: Option<Left>) -> bool {
         self.k.this_cpu().nr_running -= 1;
         let t = self.k.task(task);
         t.queued = false;
         t.direct = None;
         t.watched = false;
         t.mirror_flags(self.vm.world());
-        if self.may_go_straight_knowing(left.is_some(), || Frame::Pick) {
-            self.pick_after_block(c, left);
-        }
+        self.may_go_straight_knowing(left.is_some(), || Frame::Pick) && self.pick_after_block(c, left)
     }
 
     /// Like `deactivated`, if that had to wait.
     #[inline(never)]
-    pub(crate) fn deactivated_later(&mut self, c: CpuId, task: TaskId) {
-        self.deactivated(c, task, None);
+    pub(crate) fn deactivated_later(&mut self, c: CpuId, task: TaskId) -> bool {
+        self.deactivated(c, task, None)
     }
 }

@@ -13,7 +13,7 @@ use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
-    pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
+    pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) -> bool {
         let prev = self.k.this_cpu().curr;
         match (prev.is_idle(), next.is_idle()) {
             (true, false) => self.switch_from_idle(c, next),
@@ -23,44 +23,47 @@ impl<E: Engine> Sim<E> {
                     false => self.switch_from_left_later(c, prev, next),
                 }
             }
-            _ => self.switch_otherwise(c, prev, next),
+            _ => {
+                self.switch_otherwise(c, prev, next);
+                false
+            }
         }
     }
 
     /// Like `switch` from the idle task to another one, usually one of the scheduler's.
     #[inline(never)]
-    pub(crate) fn switch_from_idle(&mut self, c: CpuId, next: TaskId) {
+    pub(crate) fn switch_from_idle(&mut self, c: CpuId, next: TaskId) -> bool {
         let (t, cpu) = (&self.k.tasks[next], &mut *self.k.cpus.this_cpu);
         let slice_at = t.ea.offset(crate::state::layout::task::SCX_SLICE);
         if t.class != SchedClass::Ext || cpu.in_stopper || self.vm.world().u64_at(slice_at) == 0 {
-            return self.switch_otherwise(c, TaskId::IDLE, next);
+            self.switch_otherwise(c, TaskId::IDLE, next);
+            return false;
         }
         cpu.next_class = SchedClass::Ext;
         let prev = TaskId::IDLE;
         if !self.updated_idle(c, false, true, || Frame::SetNext { prev, next }) {
-            return;
+            return false;
         }
         let Some(ea) = self.k.switch_from_idle(self.vm.world(), c, next) else {
-            return self.set_next(c, prev, next);
+            self.set_next(c, prev, next);
+            return false;
         };
         let dead = TaskId::IDLE;
-        if self.called(c, Op::Running, (next, &[ea.0]), || Frame::Scheduled { dead }) {
-            self.scheduled_after(c, dead, true);
-        }
+        self.called(c, Op::Running, (next, &[ea.0]), || Frame::Scheduled { dead })
+            && self.scheduled_after(c, dead, true)
     }
 
     /// Like `switch` to the idle task from one that has left its queue to sleep, for a CPU that has no reason to pause.
     #[inline(never)]
-    pub(crate) fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) {
+    pub(crate) fn switch_to_idle(&mut self, c: CpuId, prev: TaskId) -> bool {
         debug_assert!(self.k.has_left_to_sleep(prev) && self.goes_on());
         if !self.k.switch_to_idle(c, prev) {
-            return self.switch_otherwise(c, prev, TaskId::IDLE);
+            self.switch_otherwise(c, prev, TaskId::IDLE);
+            return false;
         }
         let dead = TaskId::IDLE;
         self.resched_if_late(c);
-        if self.updated_idle(c, true, true, || Frame::Scheduled { dead }) {
-            self.scheduled_after(c, dead, true);
-        }
+        self.updated_idle(c, true, true, || Frame::Scheduled { dead }) && self.scheduled_after(c, dead, true)
     }
 
     /// The CPU that put a task here after the pick did not see an idle CPU.
@@ -73,22 +76,22 @@ impl<E: Engine> Sim<E> {
 
     /// Like `switch_from_left`, if the pick had to wait.
     #[inline(never)]
-    pub(crate) fn switch_from_left_later(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
-        self.switch_from_left(c, prev, next);
+    pub(crate) fn switch_from_left_later(&mut self, c: CpuId, prev: TaskId, next: TaskId) -> bool {
+        self.switch_from_left(c, prev, next)
     }
 
     /// Like `switch` from a task that has left its queue to sleep, for a CPU that has no reason to pause: usually
     /// nothing has to be charged or called before the switch itself.
     #[inline(always)]
-    pub(crate) fn switch_from_left(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+    pub(crate) fn switch_from_left(&mut self, c: CpuId, prev: TaskId, next: TaskId) -> bool {
         debug_assert!(self.k.has_left_to_sleep(prev) && prev != next && self.goes_on());
         let Some(next_ea) = self.k.switch_between(self.vm.world(), c, prev, next) else {
-            return self.switch_otherwise(c, prev, next);
+            self.switch_otherwise(c, prev, next);
+            return false;
         };
         let dead = TaskId::IDLE;
-        if self.called(c, Op::Running, (next, &[next_ea.0]), || Frame::Scheduled { dead }) {
-            self.scheduled_after(c, dead, true);
-        }
+        self.called(c, Op::Running, (next, &[next_ea.0]), || Frame::Scheduled { dead })
+            && self.scheduled_after(c, dead, true)
     }
 
     /// Like `switch` in all other cases: a task that goes on, another class, rarely used rules.
@@ -246,8 +249,8 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Scheduled`]: does deferred moves, releases the lock, and reaps the previous task if it is dead.
     #[inline(always)]
-    pub(crate) fn scheduled(&mut self, c: CpuId, dead: TaskId) {
-        self.scheduled_after(c, dead, false);
+    pub(crate) fn scheduled(&mut self, c: CpuId, dead: TaskId) -> bool {
+        self.scheduled_after(c, dead, false)
     }
 
     /// A task that has just been switched away from, if it is dead; otherwise the idle task. Asked at the switch, as in
@@ -259,17 +262,16 @@ impl<E: Engine> Sim<E> {
 
     /// Like `scheduled` if it is known, perhaps, that the path `goes_on`.
     #[inline(always)]
-    fn scheduled_after(&mut self, c: CpuId, dead: TaskId, goes_on: bool) {
+    fn scheduled_after(&mut self, c: CpuId, dead: TaskId, goes_on: bool) -> bool {
         if !dead.is_idle() {
             self.k.this_cpu().stack.push(Frame::Reap { task: dead });
         }
         let cpu = &self.k.cpus.this_cpu;
         if self.k.scx.needs_slow_path || cpu.errands.is_leaving() || !cpu.deferred.is_empty() {
-            return self.scheduled_otherwise(c);
+            self.scheduled_otherwise(c);
+            return false;
         }
-        if self.may_go_straight_knowing(goes_on, || Frame::Unlock { rq: c }) {
-            self.k.unlock_own_rq(c);
-        }
+        self.may_go_straight_knowing(goes_on, || Frame::Unlock { rq: c }) && self.k.unlock_own_rq(c)
     }
 
     /// Like `scheduled_after` if more than the lock is left to settle.

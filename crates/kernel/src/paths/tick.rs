@@ -96,7 +96,7 @@ impl<E: Engine> Sim<E> {
         if served || slice_ns == 0 {
             self.k.resched_here();
         }
-        self.go_straight(Frame::Unlock { rq: c }, |sim| sim.k.unlock_own_rq(c));
+        self.go_straight(Frame::Unlock { rq: c }, |sim| _ = sim.k.unlock_own_rq(c));
     }
 
     /// [`Frame::Yield`].

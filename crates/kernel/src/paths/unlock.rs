@@ -6,6 +6,12 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
 impl<E: Engine> Sim<E> {
+    /// [`Frame::Unlock`]. Returns whether the CPU [stays first](crate::run::step::Step::First).
+    #[inline(never)]
+    pub(crate) fn unlock(&mut self, c: CpuId, rq: CpuId) -> bool {
+        self.k.unlock_rq_here(c, rq) && self.k.this_cpu().pauses.is_empty()
+    }
+
     /// Does the deferred work before a runqueue's lock is released.
     #[inline(always)]
     pub(crate) fn finish_rq(&mut self, c: CpuId, rq: CpuId) {

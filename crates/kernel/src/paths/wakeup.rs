@@ -19,8 +19,9 @@ use keel_trace::event::Chooser;
 use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Wake`]: `select_task_rq()`.
-    pub(crate) fn wake(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+    /// [`Frame::Wake`]: `select_task_rq()`. Like all steps that follow, it returns whether the CPU [`stays
+    /// first`](crate::run::step::Step::First).
+    pub(crate) fn wake(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) -> bool {
         if !waker.is_idle() {
             self.k.fetch_task(self.vm.world(), task);
         }
@@ -31,7 +32,8 @@ impl<E: Engine> Sim<E> {
             _ => false,
         };
         if !is_asleep {
-            return self.wake_rarely(c, task, flags, waker);
+            self.wake_rarely(c, task, flags, waker);
+            return false;
         }
         t.busy = true;
         cpu.spent_ps += self.k.machine.costs.wakeup_ns * 1000 + self.k.lines.write_task_ps(task, &cpu.holder);
@@ -41,13 +43,12 @@ impl<E: Engine> Sim<E> {
             self.k.emit_wakes(c, waker, task, flags);
             let args = [ea.0, self.k.cpu_argument(prev), flags];
             let selected = || Frame::WakeSelected { task, flags, waker };
-            if self.called_known(c, Op::SelectCpu, (task, &args), selected) {
-                self.wake_selected(c, task, flags, waker);
-            }
-            return;
+            return self.called_known(c, Op::SelectCpu, (task, &args), selected)
+                && self.wake_selected(c, task, flags, waker);
         }
         self.k.emit_wakes(c, waker, task, flags);
         self.wake_by_default(c, task, flags, waker);
+        false
     }
 
     /// A task that is only about to block stays runnable (`ttwu_runnable()`), and one that isn't blocked is left alone.
@@ -123,7 +124,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::WakeSelected`]: checks that the scheduler chose a valid CPU that the task may use, after BPF can see
     /// what it answered. If it may not, the kernel chooses itself.
     #[inline(always)]
-    fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+    fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) -> bool {
         debug_assert!(self.goes_on());
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.answered_cpu(c, answer);
@@ -131,24 +132,27 @@ impl<E: Engine> Sim<E> {
         if answer as u32 as usize >= self.k.cpus.len() {
             std::hint::cold_path();
             self.k.this_cpu().returned = answer as u64;
-            return self.wake_selected_otherwise(c, task, flags, waker);
+            self.wake_selected_otherwise(c, task, flags, waker);
+            return false;
         }
         let answer = CpuId(answer as u32);
-        if let Some(chosen) = self.selected::<true>(c, task, answer, flags, waker) {
-            self.lock_and_activate::<true>(c, task, chosen, flags, waker);
+        match self.selected::<true>(c, task, answer, flags, waker) {
+            Some(chosen) => self.lock_and_activate::<true>(c, task, chosen, flags, waker),
+            None => false,
         }
     }
 
     /// Like `wake_selected`, if that had to wait. If nothing has changed about the task, as is usual, the waker goes on
     /// as if it had not paused.
     #[inline(never)]
-    pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+    pub(crate) fn wake_selected_later(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) -> bool {
         let t = &self.k.tasks[task];
         let may_choose = t.class == SchedClass::Ext && t.has_choice();
-        match may_choose && self.k.this_cpu().pauses.is_empty() {
-            true => self.wake_selected(c, task, flags, waker),
-            false => self.wake_selected_otherwise(c, task, flags, waker),
+        if may_choose && self.k.this_cpu().pauses.is_empty() {
+            return self.wake_selected(c, task, flags, waker);
         }
+        self.wake_selected_otherwise(c, task, flags, waker);
+        false
     }
 
     /// Like `wake_selected` for an answer that is no CPU, for a task that others have changed meanwhile, and for a CPU
@@ -262,7 +266,7 @@ impl<E: Engine> Sim<E> {
             return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
         }
         let activate = Frame::WakeActivate { task, target, flags, waker };
-        self.go(activate, |sim| sim.wake_activate_later(c, task, target, flags, waker));
+        self.go(activate, |sim| _ = sim.wake_activate_later(c, task, target, flags, waker));
     }
 
     /// Like `wake_lock` right after the scheduler has placed the task: its CPU is still there. `STRAIGHT` means the
@@ -275,21 +279,23 @@ impl<E: Engine> Sim<E> {
         target: CpuId,
         flags: u64,
         waker: TaskId,
-    ) {
+    ) -> bool {
         debug_assert!(!self.k.is_leaving(c, task, target), "the task may use the CPU");
         if !self.k.lock_rq_last(c, target) {
             if STRAIGHT {
                 self.leave_placed(task, target);
             }
-            return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
+            self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
+            return false;
         }
         let goes_on = self.may_go_settled(|| Frame::WakeActivate { task, target, flags, waker });
         match (STRAIGHT, goes_on) {
-            (true, true) => self.wake_activate::<true>(c, task, target, flags, waker),
+            (true, true) => return self.wake_activate::<true>(c, task, target, flags, waker),
             (true, false) => self.leave_placed(task, target),
-            (false, true) => self.wake_activate_later(c, task, target, flags, waker),
+            (false, true) => return self.wake_activate_later(c, task, target, flags, waker),
             (false, false) => {}
         }
+        false
     }
 
     /// [`Frame::WakeActivate`]: `ttwu_do_activate()` under the target's lock. `STRAIGHT` means the same as in
@@ -302,7 +308,7 @@ impl<E: Engine> Sim<E> {
         target: CpuId,
         flags: u64,
         waker: TaskId,
-    ) {
+    ) -> bool {
         let now = self.k.now;
         debug_assert!(!STRAIGHT || self.goes_on());
         let is_straight = !self.k.has(Op::Runnable) && (STRAIGHT || self.k.this_cpu().pauses.is_empty());
@@ -344,7 +350,8 @@ impl<E: Engine> Sim<E> {
             }
         }
         if !is_ext {
-            return self.activate_above(task, target, is_fork);
+            self.activate_above(task, target, is_fork);
+            return false;
         }
         let mut enq_flags = if is_fork { 0 } else { enq::WAKEUP };
         if !is_fork && is_placed {
@@ -363,29 +370,33 @@ impl<E: Engine> Sim<E> {
             true => self.enqueue(c, task, enq_flags),
             false => self.runnable(c, task, ea, enq_flags),
         }
+        false
     }
 
     /// [`Frame::Enqueue`] with a call of `ops.enqueue`, whose stay has begun, and then [`Frame::Woken`].
     #[inline(always)]
-    fn ask_for_woken(&mut self, c: CpuId, (task, ea): (TaskId, Ea), target: CpuId, enq_flags: u64) {
+    fn ask_for_woken(&mut self, c: CpuId, (task, ea): (TaskId, Ea), target: CpuId, enq_flags: u64) -> bool {
         let begun = self.begin_known(c, Op::Enqueue, task, &[ea.0, enq_flags]);
         if begun == Begun::Suspended {
             std::hint::cold_path();
             let stack = &mut self.k.this_cpu().stack;
             stack.push(Frame::Woken { task, target });
             stack.push(Frame::Enqueued { task, enq_flags });
-            return stack.push(Frame::Resume);
+            stack.push(Frame::Resume);
+            return false;
         }
         if !self.k.stays_first_settled() {
             std::hint::cold_path();
             let stack = &mut self.k.this_cpu().stack;
-            return stack.push_two(|| Frame::Woken { task, target }, || Frame::Enqueued { task, enq_flags });
+            stack.push_two(|| Frame::Woken { task, target }, || Frame::Enqueued { task, enq_flags });
+            return false;
         }
         self.enqueued(c, task, enq_flags);
-        match self.k.stays_first() {
-            true => self.woken_ext(c, task, target, true),
-            false => self.k.this_cpu().stack.push_made(|| Frame::Woken { task, target }),
+        let goes_on = self.k.stays_first();
+        if !goes_on {
+            self.k.this_cpu().stack.push_made(|| Frame::Woken { task, target });
         }
+        goes_on && self.woken_ext(c, task, target, true)
     }
 
     /// Like `wake_activate`, if that had to wait.
@@ -397,8 +408,8 @@ impl<E: Engine> Sim<E> {
         target: CpuId,
         flags: u64,
         waker: TaskId,
-    ) {
-        self.wake_activate::<false>(c, task, target, flags, waker);
+    ) -> bool {
+        self.wake_activate::<false>(c, task, target, flags, waker)
     }
 
     /// `ttwu_do_activate()` for a task of a higher class than sched_ext's.
@@ -433,30 +444,33 @@ impl<E: Engine> Sim<E> {
 
     /// [`Frame::Woken`]: the CPU reschedules if it is idle and got a task in any queue, or if it runs a task of a lower
     /// class. Then deferred work is done, and the lock is released.
-    pub(crate) fn woken(&mut self, c: CpuId, task: TaskId, target: CpuId) {
-        match self.k.tasks[task].class {
-            SchedClass::Ext => self.woken_ext(c, task, target, false),
-            _ => self.woken_rarely(c, task, target),
+    pub(crate) fn woken(&mut self, c: CpuId, task: TaskId, target: CpuId) -> bool {
+        if self.k.tasks[task].class == SchedClass::Ext {
+            return self.woken_ext(c, task, target, false);
         }
+        self.woken_rarely(c, task, target);
+        false
     }
 
     /// Like `woken` for one of the scheduler's tasks. It may be known that the path `goes_on`.
     #[inline(always)]
-    fn woken_ext(&mut self, c: CpuId, task: TaskId, target: CpuId, goes_on: bool) {
+    fn woken_ext(&mut self, c: CpuId, task: TaskId, target: CpuId, goes_on: bool) -> bool {
         let is_plain = |cpu: &Cpu| cpu.next_class == SchedClass::Ext && cpu.deferred.is_empty();
         if goes_on {
             debug_assert!(self.goes_on());
-            if self.k.scx.needs_slow_path || !self.k.unlock_rq_if(c, target, is_plain) {
-                self.woken_rarely(c, task, target);
+            if !self.k.scx.needs_slow_path
+                && let Some(stays_first) = self.k.unlock_rq_if(c, target, is_plain)
+            {
+                return stays_first;
             }
-            return;
+            self.woken_rarely(c, task, target);
+            return false;
         }
         if self.k.scx.needs_slow_path || !is_plain(&self.k.cpus[target]) {
-            return self.woken_rarely(c, task, target);
+            self.woken_rarely(c, task, target);
+            return false;
         }
-        if self.may_go_straight(|| Frame::Unlock { rq: target }) {
-            self.k.unlock_rq_here(c, target);
-        }
+        self.may_go_straight(|| Frame::Unlock { rq: target }) && self.k.unlock_rq_here(c, target)
     }
 
     /// Like `woken_ext` with all that may be to be done.

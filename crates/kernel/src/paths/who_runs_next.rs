@@ -16,14 +16,17 @@ use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::Schedule`], apart from the loop's code: with what follows if the task blocks, it needs many registers.
+    /// Like all steps that follow, it returns whether the CPU [stays first](crate::run::step::Step::First).
     #[inline(never)]
-    pub(crate) fn schedule(&mut self, c: CpuId) {
+    pub(crate) fn schedule(&mut self, c: CpuId) -> bool {
         if self.k.is_to_be_pinned(self.k.cpus.this_cpu.curr) {
             let task = self.k.this_cpu().curr;
-            return self.k.this_cpu().stack.extend([Frame::Schedule, Frame::Pin { task, is_pinned: true }]);
+            self.k.this_cpu().stack.extend([Frame::Schedule, Frame::Pin { task, is_pinned: true }]);
+            return false;
         }
         if !self.k.lock_own_rq(c) {
-            return self.k.this_cpu().stack.push(Frame::Schedule);
+            self.k.this_cpu().stack.push(Frame::Schedule);
+            return false;
         }
         self.k.fetch_next_local(self.vm.world(), c);
         let schedule_ps = self.k.schedule_ps;
@@ -32,21 +35,19 @@ impl<E: Engine> Sim<E> {
         cpu.lock.defers = true;
         cpu.need_resched = false;
         cpu.resched_at = keel_abi::Instant::NEVER;
-        if self.may_go(|| Frame::Deactivate) {
-            self.deactivate_or_pick(c);
-        }
+        self.may_go(|| Frame::Deactivate) && self.deactivate_or_pick(c)
     }
 
     /// [`Frame::Pick`]: picks the next task. The usual case is a CPU with tasks of sched_ext alone.
-    pub(crate) fn pick(&mut self, c: CpuId) {
+    pub(crate) fn pick(&mut self, c: CpuId) -> bool {
         let may_continue = self.k.is_queued(self.k.cpus.this_cpu.curr);
-        self.pick_knowing(c, may_continue, None);
+        self.pick_knowing(c, may_continue, None)
     }
 
     /// Like `pick` for a CPU that idles: usually somebody has put a task into its queue, and there is nothing else to
     /// see to.
     #[inline(never)]
-    pub(crate) fn pick_from_idle(&mut self, c: CpuId) {
+    pub(crate) fn pick_from_idle(&mut self, c: CpuId) -> bool {
         let next = self.k.first_local(c);
         let cpu = &mut *self.k.cpus.this_cpu;
         debug_assert!(cpu.is_idle());
@@ -59,18 +60,18 @@ impl<E: Engine> Sim<E> {
         cpu.picks += 1;
         cpu.errands.set_throttles(false);
         cpu.sync_pending = false;
-        self.switch_from_idle(c, next);
+        self.switch_from_idle(c, next)
     }
 
     /// Like `pick` right after the previous task has left its queue.
     #[inline(always)]
-    pub(crate) fn pick_after_block(&mut self, c: CpuId, left: Option<Left>) {
-        self.pick_knowing(c, false, left);
+    pub(crate) fn pick_after_block(&mut self, c: CpuId, left: Option<Left>) -> bool {
+        self.pick_knowing(c, false, left)
     }
 
     /// Like `pick_after_block` if it is known whether the previous task is still queued.
     #[inline(always)]
-    fn pick_knowing(&mut self, c: CpuId, may_continue: bool, left: Option<Left>) {
+    fn pick_knowing(&mut self, c: CpuId, may_continue: bool, left: Option<Left>) -> bool {
         let is_at_hand = may_continue || self.k.first_local(c).is_some();
         let cpu = &mut *self.k.cpus.this_cpu;
         cpu.picks += 1;
@@ -79,23 +80,24 @@ impl<E: Engine> Sim<E> {
         debug_assert!(left.is_none() || self.k.scx.phase != Phase::Absent);
         let has_scheduler = left.is_some() || self.k.scx.phase != Phase::Absent;
         if !is_usual || self.k.fair.queued > 0 || !has_scheduler {
-            return self.pick_rarely(c);
+            self.pick_rarely(c);
+            return false;
         }
         cpu.sync_pending = false;
         if is_at_hand {
-            return self.pick_at_hand(c);
+            self.pick_at_hand(c);
+            return false;
         }
         cpu.in_balance = true;
-        if self.may_go_straight_knowing(left.is_some(), || Frame::Dispatch { left: DSP_MAX_LOOPS }) {
-            self.dispatch_here(c, DSP_MAX_LOOPS, left);
-        }
+        self.may_go_straight_knowing(left.is_some(), || Frame::Dispatch { left: DSP_MAX_LOOPS })
+            && self.dispatch_here(c, DSP_MAX_LOOPS, left)
     }
 
     /// No higher class has a task, but sched_ext may have one without asking the scheduler. The choice costs nothing.
     #[inline(never)]
     fn pick_at_hand(&mut self, c: CpuId) {
         match self.pick_ext(c) {
-            Some(next) => self.go_straight(Frame::Switch { next }, |sim| sim.switch(c, next)),
+            Some(next) => self.go_straight(Frame::Switch { next }, |sim| _ = sim.switch(c, next)),
             None => self
                 .go_straight(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS)),
         }
@@ -116,14 +118,14 @@ impl<E: Engine> Sim<E> {
     /// Continues the pick when no higher class has a task.
     fn pick_below_fair(&mut self, c: CpuId) {
         if self.k.scx.phase == Phase::Absent {
-            return self.go(Frame::Switch { next: TaskId::IDLE }, |sim| sim.switch(c, TaskId::IDLE));
+            return self.go(Frame::Switch { next: TaskId::IDLE }, |sim| _ = sim.switch(c, TaskId::IDLE));
         }
         self.begin_pick_ext();
         if self.k.this_cpu().released {
             return self.acquire_cpu(c);
         }
         if let Some(next) = self.pick_ext(c) {
-            return self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
+            return self.go(Frame::Switch { next }, |sim| _ = sim.switch(c, next));
         }
         self.go(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS));
     }
@@ -207,12 +209,14 @@ impl<E: Engine> Sim<E> {
 
     /// Like `dispatch`, inlined into the path of a task that blocks.
     #[inline(always)]
-    fn dispatch_here(&mut self, c: CpuId, rounds: u32, left: Option<Left>) {
+    fn dispatch_here(&mut self, c: CpuId, rounds: u32, left: Option<Left>) -> bool {
         if let Some(next) = self.k.next_global(self.vm.world(), c) {
-            return self.found(c, next);
+            self.found(c, next);
+            return false;
         }
         if !self.k.has(Op::Dispatch) || self.k.this_cpu().bypassing || !self.k.this_cpu().online {
-            return self.go(Frame::NothingFound, |sim| sim.nothing_found(c));
+            self.go(Frame::NothingFound, |sim| _ = sim.nothing_found(c));
+            return false;
         }
         let cpu = self.k.this_cpu();
         cpu.dispatch.dispatched = 0;
@@ -225,30 +229,27 @@ impl<E: Engine> Sim<E> {
             }
         };
         let args = [self.k.cpu_argument(c), prev_ea];
-        if self.called_known(c, Op::Dispatch, (prev, &args), || Frame::Dispatched { left: rounds }) {
-            self.dispatched(c, rounds, left);
-        }
+        self.called_known(c, Op::Dispatch, (prev, &args), || Frame::Dispatched { left: rounds })
+            && self.dispatched(c, rounds, left)
     }
 
     /// Like `dispatched`, if that had to wait.
     #[inline(never)]
-    pub(crate) fn dispatched_later(&mut self, c: CpuId, left: u32) {
+    pub(crate) fn dispatched_later(&mut self, c: CpuId, left: u32) -> bool {
         let Some((prev, next)) = self.moved_here(c, None) else {
             return self.dispatched_otherwise(c, left);
         };
-        if self.may_go_straight(|| Frame::Switch { next }) {
-            self.switch_from_left(c, prev, next);
-        }
+        self.may_go_straight(|| Frame::Switch { next }) && self.switch_from_left(c, prev, next)
     }
 
     /// [`Frame::Dispatched`]: flushes the dispatches that `ops.dispatch` buffered, and checks for a task again.
     #[inline(always)]
-    fn dispatched(&mut self, c: CpuId, rounds: u32, left: Option<Left>) {
+    fn dispatched(&mut self, c: CpuId, rounds: u32, left: Option<Left>) -> bool {
         debug_assert!(self.goes_on());
-        match self.moved_here(c, left) {
-            Some((prev, next)) => self.switch_from_left(c, prev, next),
-            None => self.dispatched_otherwise(c, rounds),
+        if let Some((prev, next)) = self.moved_here(c, left) {
+            return self.switch_from_left(c, prev, next);
         }
+        self.dispatched_otherwise(c, rounds)
     }
 
     /// If `ops.dispatch` has moved a task here, and the CPU needs one because its task sleeps: the previous task and
@@ -272,20 +273,19 @@ impl<E: Engine> Sim<E> {
     /// Like `dispatched` if the scheduler has buffered dispatches, the previous task may continue or is dead, or there
     /// is nothing to run.
     #[inline(never)]
-    fn dispatched_otherwise(&mut self, c: CpuId, left: u32) {
+    fn dispatched_otherwise(&mut self, c: CpuId, left: u32) -> bool {
         if !self.k.flush_dispatch(self.vm.world(), c) {
             self.k.charge_ns(c, crate::state::kernel::SPIN_NS);
-            return self.k.this_cpu().stack.push(Frame::Dispatched { left });
+            self.k.this_cpu().stack.push(Frame::Dispatched { left });
+            return false;
         }
         let at_hand = self.k.next_at_hand(self.vm.world(), c);
         if let Some(next) = at_hand.or_else(|| self.k.next_global(self.vm.world(), c)) {
-            return self.found(c, next);
+            self.found(c, next);
+            return false;
         }
         if self.k.this_cpu().dispatch.dispatched == 0 {
-            if self.may_go(|| Frame::NothingFound) {
-                self.nothing_found_here(c);
-            }
-            return;
+            return self.may_go(|| Frame::NothingFound) && self.nothing_found_here(c);
         }
         let next = if left <= 1 {
             self.k.this_cpu().errands.add_kick(c, 0);
@@ -294,23 +294,24 @@ impl<E: Engine> Sim<E> {
             Frame::Dispatch { left: left - 1 }
         };
         self.k.this_cpu().stack.push(next);
+        false
     }
 
     #[inline(always)]
     fn found(&mut self, c: CpuId, next: TaskId) {
         self.k.end_balance(c, next);
-        self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
+        self.go(Frame::Switch { next }, |sim| _ = sim.switch(c, next));
     }
 
     /// [`Frame::NothingFound`]: the previous task continues, unless the scheduler wants to enqueue
     /// even the last task (`SCX_OPS_ENQ_LAST`); otherwise the CPU goes idle.
-    pub(crate) fn nothing_found(&mut self, c: CpuId) {
-        self.nothing_found_here(c);
+    pub(crate) fn nothing_found(&mut self, c: CpuId) -> bool {
+        self.nothing_found_here(c)
     }
 
     /// Like `nothing_found`, inlined into the path to it.
     #[inline(always)]
-    fn nothing_found_here(&mut self, c: CpuId) {
+    fn nothing_found_here(&mut self, c: CpuId) -> bool {
         let prev = self.k.this_cpu().curr;
         let is_wanted = self.k.is_wanted_above(c);
         if !is_wanted && self.k.has_left_to_sleep(prev) && self.k.this_cpu().pauses.is_empty() {
@@ -318,6 +319,7 @@ impl<E: Engine> Sim<E> {
             return self.switch_to_idle(c, prev);
         }
         self.nothing_found_otherwise(c, prev, is_wanted);
+        false
     }
 
     /// Like `nothing_found` if the previous task does not sleep, or a class above sched_ext wants the CPU.

@@ -18,7 +18,7 @@ impl<E: Engine> Sim<E> {
         match irq {
             Irq::Sleeper(task, sleep) => {
                 let frame = Frame::WakeSleeper { task, sleep };
-                self.go(frame, |sim| sim.wake_sleeper(c, task, sleep));
+                self.go(frame, |sim| _ = sim.wake_sleeper(c, task, sleep));
             }
             Irq::Wakeup { task, waker } => self.complete_wakeup(c, task, waker),
             // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
@@ -51,9 +51,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// [`Frame::WakeSleeper`].
-    pub(crate) fn wake_sleeper(&mut self, c: CpuId, task: TaskId, sleep: u32) {
-        if self.k.tasks[task].sleeps == sleep {
-            self.wake(c, task, wake::TTWU, TaskId::IDLE);
-        }
+    pub(crate) fn wake_sleeper(&mut self, c: CpuId, task: TaskId, sleep: u32) -> bool {
+        self.k.tasks[task].sleeps == sleep && self.wake(c, task, wake::TTWU, TaskId::IDLE)
     }
 }

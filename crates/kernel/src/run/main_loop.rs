@@ -51,6 +51,25 @@ enum Turn {
     Pause,
 }
 
+/// What a CPU in the kernel does next.
+#[derive(Clone, Copy)]
+enum Next {
+    /// It asks whether it may take its next step.
+    Ask,
+    /// It may take that at once ([`Step::First`]).
+    Step,
+    /// It leaves the kernel.
+    Leave,
+}
+
+impl Next {
+    /// It has taken a step, which says whether the CPU stays first.
+    #[inline(always)]
+    fn after(stays_first: bool) -> Self {
+        if stays_first { Self::Step } else { Self::Ask }
+    }
+}
+
 /// How a CPU's turn ends.
 enum End {
     /// It is in user mode or idle until this moment, and others come before that.
@@ -285,9 +304,9 @@ impl<E: Engine> Sim<E> {
             if !cpu.pauses.is_empty() {
                 self.k.queue.bar();
             }
-            let leaves = self.k.this_cpu().in_user && self.enter_kernel(at, sleeper);
+            let next = if self.k.this_cpu().in_user { self.enter_kernel(at, sleeper) } else { Next::Ask };
             sleeper = TaskId::IDLE;
-            let next = match self.run_path(leaves) {
+            let next = match self.run_path(next) {
                 End::Until(own) => {
                     at = own;
                     continue;
@@ -304,10 +323,9 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Enters the kernel from user mode or idle. A wakeup of `sleeper` begins at once, and so does the next step of a
-    /// task whose work is done; anything else that the CPU enters for is left to do. Returns whether nothing is, and
-    /// the CPU leaves again.
+    /// task whose work is done; anything else that the CPU enters for is left to do.
     #[inline(always)]
-    fn enter_kernel(&mut self, at: Instant, sleeper: TaskId) -> bool {
+    fn enter_kernel(&mut self, at: Instant, sleeper: TaskId) -> Next {
         let Kernel { cpus, tasks, counters, machine, .. } = &mut self.k;
         let (cpu, costs) = (&mut *cpus.this_cpu, &machine.costs);
         cpu.clock = cpu.clock.max(at);
@@ -321,21 +339,20 @@ impl<E: Engine> Sim<E> {
         }
         if !sleeper.is_idle() {
             debug_assert!(cpu.pauses.is_empty(), "a timer that wakes a task by itself has found it so");
-            cpu.clock += Span::from_ns(costs.irq_ns);
+            cpu.clock = Instant::from_ns(cpu.clock.as_ns() + costs.irq_ns);
         } else if !self.enters_for_act(at) {
-            return false;
+            return Next::Ask;
         }
         let c = self.k.cpus.this_id();
         if !self.k.is_clearly_first() {
             self.leave_entry(sleeper);
-            return false;
+            return Next::Ask;
         }
         if sleeper.is_idle() {
             return self.acts_and_leaves(c);
         }
         // Its timer fired just now, so this sleep is still the same.
-        self.wake(c, sleeper, wake::TTWU, TaskId::IDLE);
-        false
+        Next::after(self.wake(c, sleeper, wake::TTWU, TaskId::IDLE))
     }
 
     /// Returns whether the CPU enters the kernel because the current task's work is done. Leaves a frame for anything
@@ -373,45 +390,64 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(frame);
     }
 
-    /// Continues what the CPU has to do in the kernel, unless it `leaves` already, until it is done, an earlier event
-    /// elsewhere goes first, or it has to wait for a lock.
+    /// Continues what the CPU has to do in the kernel, until it is done, an earlier event elsewhere goes first, or it has
+    /// to wait for a lock.
     #[inline(always)]
-    fn run_path(&mut self, mut leaves: bool) -> End {
+    fn run_path(&mut self, mut next: Next) -> End {
         loop {
-            if !leaves && let Some(end) = self.run_frames() {
+            if let Some(end) = self.run_frames(next) {
                 return end;
             }
             if let Some(end) = self.leave_kernel() {
                 return end;
             }
-            leaves = false;
+            next = Next::Ask;
         }
     }
 
     /// Takes the CPU's steps. Returns nothing once it leaves the kernel. If another CPU in the middle of a path is due
     /// before a step, the loop continues with that CPU.
     #[inline(always)]
-    fn run_frames(&mut self) -> Option<End> {
+    fn run_frames(&mut self, next: Next) -> Option<End> {
+        let mut asks = match next {
+            Next::Ask => true,
+            Next::Step => false,
+            Next::Leave => return None,
+        };
         loop {
-            match self.takes_step() {
-                Turn::Own => {}
-                Turn::Others(at) => {
-                    if !self.changes_places(at) {
-                        if !self.k.queue.is_barred() {
-                            return Some(End::Held(at));
-                        }
-                        std::hint::cold_path();
-                        if let Turn::Pause = self.takes_step_rarely() {
-                            return Some(End::Paused);
-                        }
+            if asks && let Some(end) = self.asks_for_step() {
+                return Some(end);
+            }
+            loop {
+                match self.advance() {
+                    Next::Ask => break,
+                    Next::Step => debug_assert!(self.k.cpus.this_cpu.spent_ps < 1000 && self.goes_on()),
+                    Next::Leave => return None,
+                }
+            }
+            asks = true;
+        }
+    }
+
+    /// Returns nothing once the CPU may take its next step, or another one that is due before that.
+    #[inline(always)]
+    fn asks_for_step(&mut self) -> Option<End> {
+        match self.takes_step() {
+            Turn::Own => {}
+            Turn::Others(at) => {
+                if !self.changes_places(at) {
+                    if !self.k.queue.is_barred() {
+                        return Some(End::Held(at));
+                    }
+                    std::hint::cold_path();
+                    if let Turn::Pause = self.takes_step_rarely() {
+                        return Some(End::Paused);
                     }
                 }
-                Turn::Pause => return Some(End::Paused),
             }
-            if self.advance() {
-                return None;
-            }
+            Turn::Pause => return Some(End::Paused),
         }
+        None
     }
 
     /// The CPU is in the middle of a path, and others come before its next step at `at`. If the next of them is so,
@@ -474,39 +510,40 @@ impl<E: Engine> Sim<E> {
         if self.k.catches_up_anyway() { Turn::Own } else { Turn::Pause }
     }
 
-    /// Takes the CPU's next step, or fulfils a duty. Returns whether it leaves the kernel: it has none of either, or
-    /// its task only works then.
+    /// Takes the CPU's next step, or fulfils a duty. It leaves the kernel if it has none of either, or its task only works
+    /// then.
     #[inline(always)]
-    fn advance(&mut self) -> bool {
+    fn advance(&mut self) -> Next {
         let c = self.k.cpus.this_id();
         let duty = match self.step(c) {
-            Step::Taken => return false,
+            Step::Taken => return Next::Ask,
+            Step::First => return Next::Step,
             Step::Begins(duty) => duty,
             Step::None => match self.duty() {
                 Some(duty) => duty,
-                None => return true,
+                None => return Next::Leave,
             },
         };
         self.fulfil(c, duty)
     }
 
-    /// Carries out [`Duty::Act`]. Returns whether the task only works then, and nothing else is left to do.
+    /// Carries out [`Duty::Act`]. The CPU leaves the kernel if the task only works then, and nothing else is left to do.
     #[inline(always)]
-    fn acts_and_leaves(&mut self, c: CpuId) -> bool {
+    fn acts_and_leaves(&mut self, c: CpuId) -> Next {
         if !self.act(c) {
-            return false;
+            return Next::Ask;
         }
         let cpu = &*self.k.cpus.this_cpu;
-        cpu.stack.is_empty() && cpu.pauses.is_empty()
+        if cpu.stack.is_empty() && cpu.pauses.is_empty() { Next::Leave } else { Next::Ask }
     }
 
-    /// Carries out the CPU's duty. Returns like `advance`.
+    /// Carries out the CPU's duty.
     #[inline(always)]
-    fn fulfil(&mut self, c: CpuId, duty: Duty) -> bool {
+    fn fulfil(&mut self, c: CpuId, duty: Duty) -> Next {
         match duty {
             Duty::Act => return self.acts_and_leaves(c),
             Duty::Interrupt => self.take_interrupt(c),
-            Duty::Schedule => self.schedule(c),
+            Duty::Schedule => return Next::after(self.schedule(c)),
             Duty::Tick => {
                 // A CPU that is busy all the time looks here whether the run is to stop.
                 if self.stop.is_asked() {
@@ -527,7 +564,7 @@ impl<E: Engine> Sim<E> {
             Duty::Disable => self.begin_disable(),
             Duty::Die => self.die(c),
         }
-        false
+        Next::Ask
     }
 
     /// Suspends the CPU in the middle of a path: others run first, or it queues for a lock until it gets it.

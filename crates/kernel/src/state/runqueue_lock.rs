@@ -261,48 +261,55 @@ impl Kernel {
         self.unlock_rq_here(c, rq);
     }
 
-    /// Like `unlock_rq`, inlined into a path that every wakeup takes.
+    /// Like `unlock_rq`, inlined into the paths of every event. Returns whether nobody has waited for the lock: then its
+    /// release has made nobody due.
     #[inline(always)]
-    pub(crate) fn unlock_rq_here(&mut self, c: CpuId, rq: CpuId) {
+    pub(crate) fn unlock_rq_here(&mut self, c: CpuId, rq: CpuId) -> bool {
         let at = self.cpus.this_cpu.clock;
         let lock = &mut self.cpus[rq].lock;
         debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");
         let awaited = lock.give_back(at);
-        self.gave_back(c, rq, awaited);
+        self.gave_back(c, rq, awaited)
     }
 
-    /// Like `unlock_rq_here` if the CPU of the runqueue `is_plain`. Returns whether it is.
+    /// Like `unlock_rq_here` if the CPU of the runqueue `is_plain`. Returns nothing if it is not.
     #[inline(always)]
-    pub(crate) fn unlock_rq_if(&mut self, c: CpuId, rq: CpuId, is_plain: impl FnOnce(&Cpu) -> bool) -> bool {
+    pub(crate) fn unlock_rq_if(
+        &mut self,
+        c: CpuId,
+        rq: CpuId,
+        is_plain: impl FnOnce(&Cpu) -> bool,
+    ) -> Option<bool> {
         let at = self.cpus.this_cpu.clock;
         let cpu = &mut self.cpus[rq];
         debug_assert_eq!(cpu.lock.holder, Some(c), "only the holder gives a lock back");
         if !is_plain(cpu) {
-            return false;
+            return None;
         }
         let awaited = cpu.lock.give_back(at);
-        self.gave_back(c, rq, awaited);
-        true
+        Some(self.gave_back(c, rq, awaited))
     }
 
     /// Like `unlock_rq` for the lock of the CPU that takes a step.
     #[inline(always)]
-    pub(crate) fn unlock_own_rq(&mut self, c: CpuId) {
+    pub(crate) fn unlock_own_rq(&mut self, c: CpuId) -> bool {
         let me = &mut *self.cpus.this_cpu;
         debug_assert_eq!(me.lock.holder, Some(c), "only the holder gives a lock back");
         let awaited = me.lock.give_back(me.clock);
-        self.gave_back(c, c, awaited);
+        self.gave_back(c, c, awaited)
     }
 
-    /// `c` has given `rq`'s lock back. If others wait for it, they may have it from `awaited` on.
+    /// `c` has given `rq`'s lock back. If others wait for it, they may have it from `awaited` on. Returns whether nobody
+    /// does.
     #[inline(always)]
-    fn gave_back(&mut self, c: CpuId, rq: CpuId, awaited: Option<Instant>) {
+    fn gave_back(&mut self, c: CpuId, rq: CpuId, awaited: Option<Instant>) -> bool {
         if self.clocks.is_some() {
             self.note_rq_released(c, rq);
         }
         if let Some(free_at) = awaited {
             self.hand_over(rq, free_at);
         }
+        awaited.is_none()
     }
 
     #[cold]

@@ -14,10 +14,21 @@ use keel_abi::bpf::Engine;
 pub(crate) enum Step {
     /// Its step has been taken.
     Taken,
+    /// Its step has been taken, and the CPU stays the first: since it was asked last whether it is, it has done nothing
+    /// that takes time or that makes anybody due.
+    First,
     /// It begins a duty, which the caller carries out.
     Begins(Duty),
     /// There is none.
     None,
+}
+
+impl Step {
+    /// The step has been taken, which says whether the CPU stays first.
+    #[inline(always)]
+    fn after(stays_first: bool) -> Self {
+        if stays_first { Self::First } else { Self::Taken }
+    }
 }
 
 impl<E: Engine> Sim<E> {
@@ -31,30 +42,33 @@ impl<E: Engine> Sim<E> {
             Frame::Schedule => return Step::Begins(Duty::Schedule),
             Frame::Tick => return Step::Begins(Duty::Tick),
 
+            Frame::Unlock { rq } => return Step::after(self.unlock(c, rq)),
+            Frame::Wake { task, flags, waker } => return Step::after(self.wake(c, task, flags, waker)),
+            Frame::WakeSleeper { task, sleep } => return Step::after(self.wake_sleeper(c, task, sleep)),
+            Frame::WakeSelected { task, flags, waker } => {
+                return Step::after(self.wake_selected_later(c, task, flags, waker));
+            }
+            Frame::WakeActivate { task, target, flags, waker } => {
+                return Step::after(self.wake_activate_later(c, task, target, flags, waker));
+            }
+            Frame::Woken { task, target } => return Step::after(self.woken(c, task, target)),
+            Frame::Deactivate => return Step::after(self.deactivate_later(c)),
+            Frame::Quiesce { task } => return Step::after(self.quiesce_later(c, task)),
+            Frame::Deactivated { task } => return Step::after(self.deactivated_later(c, task)),
+            Frame::Pick => return Step::after(self.pick(c)),
+            Frame::Dispatched { left } => return Step::after(self.dispatched_later(c, left)),
+            Frame::NothingFound => return Step::after(self.nothing_found(c)),
+            Frame::Switch { next } => return Step::after(self.switch(c, next)),
+            Frame::Scheduled { dead } => return Step::after(self.scheduled(c, dead)),
+
             Frame::Resume => self.resume(c),
-            Frame::Unlock { rq } => self.k.unlock_rq(c, rq),
-            Frame::Wake { task, flags, waker } => self.wake(c, task, flags, waker),
-            Frame::WakeSleeper { task, sleep } => self.wake_sleeper(c, task, sleep),
-            Frame::WakeSelected { task, flags, waker } => self.wake_selected_later(c, task, flags, waker),
             Frame::QueuedWakeup { task, waker } => self.complete_wakeup(c, task, waker),
             Frame::WakeLock { task, target, flags, waker } => self.wake_lock(c, task, target, flags, waker),
-            Frame::WakeActivate { task, target, flags, waker } => {
-                self.wake_activate_later(c, task, target, flags, waker)
-            }
-            Frame::Woken { task, target } => self.woken(c, task, target),
             Frame::Enqueue { task, enq_flags } => self.enqueue(c, task, enq_flags),
             Frame::Enqueued { task, enq_flags } => self.enqueued(c, task, enq_flags),
-            Frame::Deactivate => self.deactivate_later(c),
-            Frame::Quiesce { task } => self.quiesce_later(c, task),
-            Frame::Deactivated { task } => self.deactivated_later(c, task),
-            Frame::Pick => self.pick(c),
             Frame::Dispatch { left } => self.dispatch(c, left),
-            Frame::Dispatched { left } => self.dispatched_later(c, left),
-            Frame::NothingFound => self.nothing_found(c),
-            Frame::Switch { next } => self.switch(c, next),
             Frame::PutPrev { prev, next } => self.put_prev(c, prev, next),
             Frame::SetNext { prev, next } => self.set_next(c, prev, next),
-            Frame::Scheduled { dead } => self.scheduled(c, dead),
             Frame::TickLocked => self.tick_locked(c),
             Frame::Ticked => self.ticked(c),
 
