@@ -59,8 +59,8 @@ pub struct Vm {
     raced: Vec<Race>,
 }
 
-/// By entry, where emitted code begins as a callback. The table is in the Vm itself and has a fixed length, so that each
-/// callback finds its code at once.
+/// By entry, where emitted code begins as a callback. The table is in the Vm itself and has a fixed length, so that
+/// each callback finds its code at once.
 struct Starts {
     all: [StartFn; MOST_STARTS],
     /// Whether it has them all.

@@ -17,7 +17,7 @@
 //! - `stack.push(next)`, then [`Sim::start`]: the same as [`Sim::call`], but always leaves the frame of the next step.
 //!   The frame must come first.
 //! - `return true`, in steps that return whether the CPU stays first: the path is over, and since it asked last whether
-//!   it may go on, it has taken no time, made nobody due and left no frame. Then the loop does not ask again
+//!   it may go on, it has taken no time and made nobody due. Then the loop does not ask again
 //!   ([`Step::First`](crate::run::step::Step::First)). If in doubt, `false` is always right.
 //! - [`Sim::look_again`]: waits for a change by others, and checks for it at intervals.
 //! - `if !k.lock_rq(c, rq) { push(this step's own frame); return }`: waits for a lock. The step starts again from its

@@ -390,8 +390,8 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(frame);
     }
 
-    /// Continues what the CPU has to do in the kernel, until it is done, an earlier event elsewhere goes first, or it has
-    /// to wait for a lock.
+    /// Continues what the CPU has to do in the kernel, until it is done, an earlier event elsewhere goes first, or it
+    /// has to wait for a lock.
     #[inline(always)]
     fn run_path(&mut self, mut next: Next) -> End {
         loop {
@@ -510,8 +510,8 @@ impl<E: Engine> Sim<E> {
         if self.k.catches_up_anyway() { Turn::Own } else { Turn::Pause }
     }
 
-    /// Takes the CPU's next step, or fulfils a duty. It leaves the kernel if it has none of either, or its task only works
-    /// then.
+    /// Takes the CPU's next step, or fulfils a duty. It leaves the kernel if it has none of either, or its task only
+    /// works then.
     #[inline(always)]
     fn advance(&mut self) -> Next {
         let c = self.k.cpus.this_id();
@@ -527,7 +527,8 @@ impl<E: Engine> Sim<E> {
         self.fulfil(c, duty)
     }
 
-    /// Carries out [`Duty::Act`]. The CPU leaves the kernel if the task only works then, and nothing else is left to do.
+    /// Carries out [`Duty::Act`]. The CPU leaves the kernel if the task only works then, and nothing else is left to
+    /// do.
     #[inline(always)]
     fn acts_and_leaves(&mut self, c: CpuId) -> Next {
         if !self.act(c) {
@@ -622,10 +623,7 @@ impl<E: Engine> Sim<E> {
         let c = self.k.cpus.this_id();
         let mut doing = self.k.does_next();
         if doing == Some(Doing::Steps) && self.steps_at_once() {
-            if !self.go_on(c) {
-                return None;
-            }
-            doing = self.k.does_next();
+            doing = Some(Doing::Work(self.go_on(c)?));
         }
         loop {
             let at = self.k.start_working(c, doing);
@@ -642,10 +640,7 @@ impl<E: Engine> Sim<E> {
             }
             cpu.in_user = false;
             // If it only works then, the CPU still comes first and leaves the kernel again.
-            if !self.go_on(c) {
-                return None;
-            }
-            doing = self.k.does_next();
+            doing = Some(Doing::Work(self.go_on(c)?));
         }
     }
 

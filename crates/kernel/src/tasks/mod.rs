@@ -42,8 +42,8 @@ enum Then {
     Act,
     /// Frames were pushed, or the task works: the path goes on by itself.
     Leave,
-    /// The task works, and the step did nothing else.
-    Work,
+    /// The task works for this long, and the step did nothing else.
+    Work(Span),
 }
 
 /// How long a task that may not fork waits before it tries again.
@@ -51,16 +51,17 @@ const FORK_WAITS_NS: u64 = 1000;
 
 impl<E: Engine> Sim<E> {
     /// Takes the steps of `task`'s program, which runs on `c`, up to its next work, if nothing else comes first. It was
-    /// between steps, or its work is done. Returns whether the CPU still comes first when the task begins that.
+    /// between steps, or its work is done. Returns how long that work takes, if the CPU still comes first when the task
+    /// begins it.
     #[inline(always)]
-    pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) -> bool {
+    pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) -> Option<Span> {
         self.k.counters.programs_went_on += 1;
         let mut left = FREE_STEPS;
         // Outside the loop of all other steps, which keeps many values ready for each of its rounds.
         if !self.k.out.wants(Class::ACTS) {
             match self.take_common_steps::<false>(c, task, false, &mut left) {
-                Some(Then::Work) => return true,
-                Some(Then::Leave) => return false,
+                Some(Then::Work(work)) => return Some(work),
+                Some(Then::Leave) => return None,
                 Some(Then::GoOn | Then::Act) | None => {}
             }
         } else {
@@ -71,14 +72,14 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Like `take_steps`, apart from the code of frequent steps.
-    pub(crate) fn take_any_steps(&mut self, c: CpuId, task: TaskId) -> bool {
+    pub(crate) fn take_any_steps(&mut self, c: CpuId, task: TaskId) -> Option<Span> {
         self.k.counters.programs_went_on += 1;
         self.take_more_steps(c, task, FREE_STEPS)
     }
 
     /// Takes the steps that follow, of which at most `left` may be free.
     #[inline(never)]
-    fn take_more_steps(&mut self, c: CpuId, task: TaskId, mut left: u32) -> bool {
+    fn take_more_steps(&mut self, c: CpuId, task: TaskId, mut left: u32) -> Option<Span> {
         let tells = self.k.out.wants(Class::ACTS);
         let mut is_free = true;
         while left > 0 {
@@ -99,13 +100,13 @@ impl<E: Engine> Sim<E> {
                     self.k.counters.programs_went_on += 1;
                     (left, is_free) = (FREE_STEPS, true);
                 }
-                Then::Act | Then::Leave => return false,
-                Then::Work => return is_free,
+                Then::Act | Then::Leave => return None,
+                Then::Work(work) => return is_free.then_some(work),
             }
         }
         self.own_step(c, task, |sim| sim.syscall(c));
         self.k.this_cpu().stack.push(Frame::Act);
-        false
+        None
     }
 
     /// Takes the next step, whichever it is. What it emits depends on the frame that it leaves.
@@ -161,16 +162,16 @@ impl<E: Engine> Sim<E> {
                 }
                 Step::Run(amount) => {
                     t.next_step += 1;
-                    let work = drawn(t, amount);
+                    let mut work = drawn(t, amount);
                     t.doing = Doing::Work(work);
                     if self.k.noise.profile.is_some() {
-                        let work = self.k.varied(task, work);
+                        work = self.k.varied(task, work);
                         self.k.task(task).doing = Doing::Work(work);
                     }
                     if tells {
                         self.k.emit_worked(c, task);
                     }
-                    return Some(Then::Work);
+                    return Some(Then::Work(work));
                 }
                 Step::Sleep(amount) if !tells => {
                     t.next_step += 1;

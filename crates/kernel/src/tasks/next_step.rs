@@ -10,10 +10,10 @@ use keel_abi::{CpuId, Span, TaskId};
 impl<E: Engine> Sim<E> {
     /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next one. This is the way
     /// back to user mode (`exit_to_user_mode_loop()`): kicks, interrupts and the switch to another task come first, and
-    /// the task continues when it has the CPU again. Returns what [`Sim::go_on`] does.
+    /// the task continues when it has the CPU again. Returns whether it only works now, and the CPU still comes first.
     #[inline(always)]
     pub(crate) fn act(&mut self, c: CpuId) -> bool {
-        !self.k.cpus.this_cpu.curr.is_idle() && !self.has_duty() && self.go_on(c)
+        !self.k.cpus.this_cpu.curr.is_idle() && !self.has_duty() && self.go_on(c).is_some()
     }
 
     /// A step of the current task's program has taken time. Returns whether the task takes the next one at once:
@@ -27,10 +27,10 @@ impl<E: Engine> Sim<E> {
         !self.has_duty()
     }
 
-    /// The current task of `c`, which has nothing else to do, continues its program if its work is done. Returns
-    /// whether it only works now, and the CPU still comes first.
+    /// The current task of `c`, which has nothing else to do, continues its program if its work is done. Returns for how
+    /// long it works then, if it only works now, and the CPU still comes first.
     #[inline(never)]
-    pub(crate) fn go_on(&mut self, c: CpuId) -> bool {
+    pub(crate) fn go_on(&mut self, c: CpuId) -> Option<Span> {
         let cpu = &*self.k.cpus.this_cpu;
         let curr = cpu.curr;
         let t = &self.k.tasks[curr];
@@ -42,7 +42,7 @@ impl<E: Engine> Sim<E> {
 
     /// Like `go_on` for a task that still does something, or was busy until a moment.
     #[inline(never)]
-    fn goes_on_otherwise(&mut self, c: CpuId, curr: TaskId) -> bool {
+    fn goes_on_otherwise(&mut self, c: CpuId, curr: TaskId) -> Option<Span> {
         let now = self.k.this_cpu().clock;
         let t = self.k.task(curr);
         match t.doing {
@@ -57,6 +57,6 @@ impl<E: Engine> Sim<E> {
             }
             Doing::Spin(mutex) => self.spin_again(curr, mutex),
         }
-        false
+        None
     }
 }
