@@ -69,6 +69,16 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Cpu {
+    /// Returns whether the CPU, which enters the kernel, has nothing to do there but for its task, nor any costs that are
+    /// not on its clock. Usually so; others may have nothing to do, either.
+    #[inline(always)]
+    pub(crate) fn is_plainly_free(&self) -> bool {
+        self.errands.is_empty()
+            && self.own_duty().is_none()
+            && self.spent_ps < 1000
+            && !self.pauses.takes_turns()
+    }
+
     /// What a CPU without errands has to do first.
     #[inline(always)]
     fn own_duty(&self) -> Option<Duty> {

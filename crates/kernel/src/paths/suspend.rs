@@ -257,6 +257,17 @@ impl Kernel {
         }
     }
 
+    /// Like `stays_first_settled`, but never changes the CPU's clock: false if that is behind the simulation's time.
+    #[inline(always)]
+    pub(crate) fn is_first_at_once(&mut self) -> bool {
+        let clock = self.cpus.this_cpu.clock;
+        let is_first = clock >= self.now && self.queue.is_before_all(clock);
+        if is_first {
+            self.now = clock;
+        }
+        is_first
+    }
+
     /// Like `stays_first` for a CPU whose clock may be behind the simulation's time, and usually shows all costs.
     #[inline(always)]
     pub(crate) fn is_clearly_first(&mut self) -> bool {

@@ -340,6 +340,14 @@ impl<E: Engine> Sim<E> {
         if !sleeper.is_idle() {
             debug_assert!(cpu.pauses.is_empty(), "a timer that wakes a task by itself has found it so");
             cpu.clock = Instant::from_ns(cpu.clock.as_ns() + costs.irq_ns);
+        } else if cpu.is_plainly_free() {
+            if cpu.work_done_at > at {
+                return Next::Ask;
+            }
+            // That it has nothing else to do holds as long as its clock stays.
+            if self.k.is_first_at_once() {
+                return self.goes_on_and_leaves(self.k.cpus.this_id());
+            }
         } else if !self.enters_for_act(at) {
             return Next::Ask;
         }
@@ -531,7 +539,17 @@ impl<E: Engine> Sim<E> {
     /// do.
     #[inline(always)]
     fn acts_and_leaves(&mut self, c: CpuId) -> Next {
-        if !self.act(c) {
+        match self.may_act() {
+            true => self.goes_on_and_leaves(c),
+            false => Next::Ask,
+        }
+    }
+
+    /// Like `acts_and_leaves` if it is known that the CPU's task may go on.
+    #[inline(always)]
+    fn goes_on_and_leaves(&mut self, c: CpuId) -> Next {
+        debug_assert!(self.may_act());
+        if self.go_on(c).is_none() {
             return Next::Ask;
         }
         let cpu = &*self.k.cpus.this_cpu;

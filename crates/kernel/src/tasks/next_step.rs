@@ -8,16 +8,16 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Span, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next one. This is the way
-    /// back to user mode (`exit_to_user_mode_loop()`): kicks, interrupts and the switch to another task come first, and
-    /// the task continues when it has the CPU again. Returns whether it only works now, and the CPU still comes first.
+    /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next one. Returns whether it
+    /// may. This is the way back to user mode (`exit_to_user_mode_loop()`): kicks, interrupts and the switch to another
+    /// task come first, and the task continues when it has the CPU again.
     #[inline(always)]
-    pub(crate) fn act(&mut self, c: CpuId) -> bool {
-        !self.k.cpus.this_cpu.curr.is_idle() && !self.has_duty() && self.go_on(c).is_some()
+    pub(crate) fn may_act(&self) -> bool {
+        !self.k.cpus.this_cpu.curr.is_idle() && !self.has_duty()
     }
 
     /// A step of the current task's program has taken time. Returns whether the task takes the next one at once:
-    /// nothing else comes first, as in [`Sim::act`]. Otherwise, the loop sees to it.
+    /// nothing else comes first, as in [`Sim::may_act`]. Otherwise, the loop sees to it.
     #[inline(always)]
     pub(super) fn acts_at_once(&mut self) -> bool {
         if !self.k.stays_first() {
