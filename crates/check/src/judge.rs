@@ -17,8 +17,7 @@ pub const KEPT: usize = 20;
 
 /// All checks, listening.
 ///
-/// In this order, so that the address of `waste` is that of the judge: each kind of event needs it for what is rarely
-/// to be done.
+/// In this order, so that `waste` has the judge's address: calls of rare code need both, and one register has them.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Judge {
@@ -151,7 +150,7 @@ impl Judge {
     }
 
     /// Like `event` for kinds that are frequent in streams which are not in brief ([`Class::BRIEF`]). They would take
-    /// registers from the others.
+    /// registers from the others. Each kind is matched once more, so that `pass` is compiled for it alone.
     #[inline(never)]
     fn event_apart(&mut self, event: &Event) {
         match event.what {
@@ -168,7 +167,7 @@ impl Judge {
         self.figures.counts(self.conduct.scene(), task, units);
     }
 
-    /// Like `event` for long waits for locks, which are frequent if many CPUs want one.
+    /// Like `event` for long waits for locks, which are frequent if many CPUs want one. No other kind comes here.
     #[inline(never)]
     fn lock_wait(&mut self, event: &Event) {
         match event.what {

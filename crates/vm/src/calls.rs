@@ -93,8 +93,7 @@ unsafe extern "C" fn call_as_kept<H: Host<VmWorld>>(context: *mut Context) -> u6
     }
 }
 
-/// What native code calls instead of [`host_call`] to call such a function.
-/// `SERVES` is [`Context::serves`].
+/// What native code calls instead of [`host_call`] for the frequent function `which`. `SERVES` is [`Context::serves`].
 pub(crate) fn frequent<H: Host<VmWorld>, const SERVES: bool>(which: Frequent) -> HostCall {
     macro_rules! entry_of {
         ($($which:ident)*) => {
@@ -303,7 +302,7 @@ unsafe fn ask_again_rarely<H: Host<VmWorld>>(
 /// # Safety
 /// As for [`host_call`].
 pub(crate) unsafe fn host_turn<H: Host<VmWorld>>(context: *mut Context, again: bool) -> Option<Instant> {
-    // SAFETY: as for `call_once`.
+    // SAFETY: the context was entered with a host of this type, which nothing else uses during a callback.
     unsafe { (*(*context).host.cast::<H>()).turn((*context).place.cpu, (*context).usage(), again) }
 }
 
@@ -328,7 +327,7 @@ pub(crate) unsafe extern "C" fn host_clock<H: Host<VmWorld>>(context: *mut Conte
 /// # Safety
 /// As for [`host_call`].
 pub(crate) unsafe fn host_meter<H: Host<VmWorld>>(context: &Context) -> Meter {
-    // SAFETY: as for `call_once`.
+    // SAFETY: the context was entered with a host of this type, which nothing else uses during a callback.
     unsafe { (*context.host.cast::<H>()).meter() }
 }
 
@@ -337,7 +336,7 @@ pub(crate) unsafe fn host_meter<H: Host<VmWorld>>(context: &Context) -> Meter {
 /// # Safety
 /// As for [`host_call`].
 pub(crate) unsafe fn host_clocks<H: Host<VmWorld>>(context: *mut Context) -> Option<*mut Clocks> {
-    // SAFETY: as for `call_once`.
+    // SAFETY: the context was entered with a host of this type, which nothing else uses during a callback.
     unsafe { (*(*context).host.cast::<H>()).clocks().map(std::ptr::from_mut) }
 }
 

@@ -22,16 +22,15 @@ impl<E: Engine> Sim<E> {
     /// Starts a callback of the scheduler, if it has this one. The frame for the next step must
     /// have been pushed before. Without the callback, the result is 0.
     pub(crate) fn start(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) {
-        if self.begin(c, op, subject, args) == Begun::Suspended {
-            self.k.this_cpu().stack.push(Frame::Resume);
-        }
+        let begun = self.begin(c, op, subject, args);
+        self.leave_if_suspended(begun);
     }
 
     /// Begins a callback, if the scheduler has it.
     #[inline(always)]
     pub(crate) fn begin(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) -> Begun {
         if !self.k.has(op) {
-            return self.passes();
+            return self.skips_callback();
         }
         self.begin_known(c, op, subject, args)
     }
@@ -50,9 +49,17 @@ impl<E: Engine> Sim<E> {
         }
     }
 
+    /// Leaves a suspended callback for the loop.
+    #[inline(always)]
+    pub(crate) fn leave_if_suspended(&mut self, begun: Begun) {
+        if begun == Begun::Suspended {
+            self.k.this_cpu().stack.push(Frame::Resume);
+        }
+    }
+
     /// The scheduler is not called: the result is 0.
     #[inline(always)]
-    pub(crate) fn passes(&mut self) -> Begun {
+    pub(crate) fn skips_callback(&mut self) -> Begun {
         self.k.this_cpu().returned = 0;
         Begun::Over
     }
@@ -119,9 +126,9 @@ impl<E: Engine> Sim<E> {
     #[inline(never)]
     fn enter_long(&mut self, op: Op, subject: TaskId, args: &[u64]) -> Begun {
         let c = self.k.cpus.this_id();
-        let Some(entry) = self.k.scx.entries.get(op) else { return self.passes() };
+        let Some(entry) = self.k.scx.entries.get(op) else { return self.skips_callback() };
         if self.k.scx.is_disabling() && self.k.has_left(subject) {
-            let begun = self.passes();
+            let begun = self.skips_callback();
             return self.settled(begun);
         }
         self.k.begin_callback(op, subject);
@@ -137,16 +144,14 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
         self.k.begin_program(Place::Timer);
         let progress = self.vm.start_function(&mut self.k, c, function, args);
-        if self.progressed(progress) == Begun::Suspended {
-            self.k.this_cpu().stack.push(Frame::Resume);
-        }
+        let begun = self.progressed(progress);
+        self.leave_if_suspended(begun);
     }
 
     /// [`Frame::Resume`].
     pub(crate) fn resume(&mut self, c: CpuId) {
-        if self.go_on_with_callback(c) == Begun::Suspended {
-            self.k.this_cpu().stack.push(Frame::Resume);
-        }
+        let begun = self.go_on_with_callback(c);
+        self.leave_if_suspended(begun);
     }
 
     /// Continues the innermost callback of a CPU.

@@ -2,7 +2,8 @@
 //!
 //! A path is a chain of steps: methods of [`Sim`], each of which ends by naming the next one. A step is never
 //! interrupted. After it, and in a callback at each call that others can see, the CPU continues only while its clock is
-//! before every other CPU's events. Otherwise it leaves a [`Frame`], and the loop resumes from that.
+//! before everything else that is due: other CPUs' events, and timers. Otherwise it leaves a [`Frame`], and the loop
+//! resumes from that.
 //!
 //! A step ends in one of these ways:
 //!
@@ -16,12 +17,15 @@
 //!   a little more.
 //! - `stack.push(next)`, then [`Sim::start`]: the same as [`Sim::call`], but always leaves the frame of the next step.
 //!   The frame must come first.
+//! - `stack.push(next)`, then another path's step, called directly: that path is done first, and `next` follows when it
+//!   is over. So `wake_activate` pushes [`Frame::Woken`] and then enqueues.
 //! - `return true`, in steps that return whether the CPU stays first: the path is over, and since it asked last whether
 //!   it may go on, it has taken no time and made nobody due. Then the loop does not ask again
 //!   ([`Step::First`](crate::run::step::Step::First)). If in doubt, `false` is always right.
 //! - [`Sim::look_again`]: waits for a change by others, and checks for it at intervals.
-//! - `if !k.lock_rq(c, rq) { push(this step's own frame); return }`: waits for a lock. The step starts again from its
-//!   beginning once the CPU has the lock, so take the lock before you change anything.
+//! - `if !k.lock_rq(c, rq) { push(this step's own frame); return }`: waits for a lock. Once the CPU has the lock, the
+//!   step starts again from its beginning, and `lock_rq` returns true at once. So take the lock before you change
+//!   anything.
 //!
 //! **A path may hold these across a suspension:**
 //!
@@ -29,13 +33,18 @@
 //! | --- | --- | --- |
 //! | runqueue locks | `lock_rq`: others wait | `unlock_rq`, [`Frame::Unlock`] or `finish_rq` of the same path |
 //! | `cgroup_mutex` | `lock_cgroups` | `unlock_cgroups`, at the end of the path |
-//! | BPF locks | the callback itself; under them only a call for one more resilient lock suspends | its unlock or end |
+//! | BPF locks | the callback itself; while it has one, only taking a further resilient lock can suspend | its unlock or end |
 //! | marks | `Task::busy`, `ops_state`, `deferred`; `Cpu::in_balance`, `leaving`: others check | the path clears them |
+//!
+//! A lock that one step takes and releases needs no suspension: `hold_rq` does both. Use `lock_rq` if the path keeps the
+//! lock over several steps. If the kernel defers work to the end of the lock, as in a wakeup or while it balances, also
+//! set `lock.defers`, and release the lock by `finish_rq`, which does that work. `unlock_rq` releases the lock at the
+//! CPU's clock, without the costs of the current step. To release it after them, end the step with [`Frame::Unlock`].
 //!
 //! **It may not hold** locks of dispatch queues and futexes, or runqueue locks from `hold_rq` (they are taken and
 //! released within a step), a borrow, or anything it has read. A frame contains ids and numbers. Others have run since
-//! it was left, so the next step must check the task again: does it still exist, is it on this CPU, in this class, in
-//! that queue?
+//! it was left, so the next step must check the task again: is it alive (its `state`; ids are never reused), on this CPU,
+//! in this class, in that queue?
 //!
 //! To change what a path does:
 //!
@@ -44,7 +53,7 @@
 //! 2. Otherwise add a step: a method of `Sim` beside its neighbours, a variant of its path's frame in `state/frame`
 //!    with the ids that the step needs, and its line in `run/step`.
 //! 3. End the step before it with `go` or `call` with the new frame and the new method. Both must stand for the same
-//!    step.
+//!    step. A frame may have several places that push it, and a step a faster copy for usual cases: look for both.
 //! 4. Add a test to `crates/lab/tests/semantics`, with a scheduler of `tests/sim/semantics`
 //!    (`cargo test -p keel-lab --test semantics`): paths have no tests without an engine.
 //! 5. Test it with `--engine frames`, which leaves a frame after each step: the trace must be the same, byte for byte
@@ -107,15 +116,15 @@ impl<E: Engine> Sim<E> {
         is_free
     }
 
-    /// Like `may_go_straight`. It may be known that the path `goes_on`: it has asked whether it may, and has done
-    /// nothing since that a CPU could have to pause for.
+    /// Like `may_go_straight`. `goes_on` says that the path has already asked whether it may go on, and has since done
+    /// nothing that could make a CPU pause.
     #[inline(always)]
     pub(crate) fn may_go_straight_knowing(&mut self, goes_on: bool, frame: impl FnOnce() -> Frame) -> bool {
         debug_assert!(!goes_on || self.goes_on());
         goes_on || self.may_go_straight(frame)
     }
 
-    /// Returns whether the path may go on from where it has last asked that. For assertions.
+    /// Returns whether the path may still go on, as when it last asked. For assertions.
     pub(crate) fn goes_on(&mut self) -> bool {
         let pauses = &self.k.this_cpu().pauses;
         !pauses.returns_to_loop() && !pauses.owes_dequeue() && self.k.is_first()
@@ -176,7 +185,7 @@ impl<E: Engine> Sim<E> {
         frame: impl Fn() -> Frame,
     ) -> bool {
         if !self.k.has(op) {
-            self.passes();
+            self.skips_callback();
             return self.may_go(frame);
         }
         self.called_known(c, op, (subject, args), frame)
@@ -210,7 +219,7 @@ impl<E: Engine> Sim<E> {
 
 impl Kernel {
     /// Returns whether a CPU that has reasons to pause may take its next step if it comes first. It may not while it
-    /// waits for a lock.
+    /// waits for a lock. If CPUs take turns, adds the wait for its turn to its costs.
     #[cold]
     #[inline(never)]
     pub(crate) fn may_step(&mut self) -> bool {
@@ -290,8 +299,9 @@ impl Kernel {
     }
 
     /// Returns whether a CPU that waits for no lock may take its next step in the middle of a path without being asked
-    /// more: all others are due later, and it has no reason to pause, which would bar the queue. The costs of the last
-    /// step are on its clock then, unless the queue is barred: CPUs that take turns look at them first.
+    /// more: all others are due later, and it has no reason to pause, which would bar the queue. Whatever the answer, the
+    /// costs of the last step are on its clock afterwards, unless the queue is barred: CPUs that take turns look at them
+    /// first.
     #[inline(always)]
     pub(crate) fn stays_first(&mut self) -> bool {
         let (clock, rest_ps) = self.cpus.this_cpu.settled();

@@ -44,7 +44,7 @@ impl<E: Engine> Sim<E> {
         let world = self.vm.world();
         cpu.server.ran.accumulate(t.charge_ext(world, cpu.clock));
         let slice_ns = TaskStruct::at(world, t.ea).u64(field::SCX_SLICE);
-        self.passes();
+        self.skips_callback();
         self.ticked_with(c, slice_ns);
     }
 

@@ -129,9 +129,8 @@ impl<E: Engine> Sim<E> {
     }
 
     fn start_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) {
-        if self.begin_traced(c, program, args) == Begun::Suspended {
-            self.k.this_cpu().stack.push(Frame::Resume);
-        }
+        let begun = self.begin_traced(c, program, args);
+        self.leave_if_suspended(begun);
     }
 
     fn begin_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) -> Begun {

@@ -194,7 +194,7 @@ impl<E: Engine> Sim<E> {
                     }
                     Source::Cpu(c) => (c, TaskId::IDLE),
                 };
-                // The only call: it is part of the loop.
+                // The only call, so it is inlined here.
                 self.run_cpu(c, at, sleeper);
             }
             if self.k.out.awaits_loop()
@@ -682,13 +682,12 @@ impl<E: Engine> Sim<E> {
     }
 
     /// Detaches the scheduler as a user would, and continues until it has exited.
-    pub fn detach(&mut self, sink: &mut dyn keel_trace::Sink) {
+    pub fn detach(&mut self, sink: &mut dyn Sink) {
         if self.k.exit.is_none() {
             self.k.end_scheduler(BOOT_CPU, ExitKind::Unreg, 0, String::new());
             self.k.interrupt(BOOT_CPU, self.k.now, Irq::Watchdog);
         }
-        while !self.k.scx.is_gone()
-            && self.run_until(self.k.now + Span::from_ms(100), sink) == crate::run::main_loop::State::Running
+        while !self.k.scx.is_gone() && self.run_until(self.k.now + Span::from_ms(100), sink) == State::Running
         {
         }
     }

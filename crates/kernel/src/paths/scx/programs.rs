@@ -38,9 +38,8 @@ impl<E: Engine> Sim<E> {
             return;
         }
         self.k.this_cpu().stack.push(Frame::ProgramDone { program });
-        if self.start_program(c, program) == Begun::Suspended {
-            self.k.this_cpu().stack.push(Frame::Resume);
-        }
+        let begun = self.start_program(c, program);
+        self.leave_if_suspended(begun);
     }
 
     /// Runs [`Frame::ProgramDone`].
@@ -53,9 +52,8 @@ impl<E: Engine> Sim<E> {
 
     /// Starts a program for a companion, with a context in memory.
     pub(crate) fn start_for_companion(&mut self, c: CpuId, function: u64, context: Ea) {
-        if self.begin_for_user(c, function, context) == Begun::Suspended {
-            self.k.this_cpu().stack.push(Frame::Resume);
-        }
+        let begun = self.begin_for_user(c, function, context);
+        self.leave_if_suspended(begun);
     }
 
     /// Begins a function for user space, with a context in memory.

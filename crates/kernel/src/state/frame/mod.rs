@@ -49,7 +49,7 @@ pub(crate) enum Frame {
     WakeLock { task: TaskId, target: CpuId, flags: u64, waker: TaskId },
     /// `ttwu_do_activate()`.
     WakeActivate { task: TaskId, target: CpuId, flags: u64, waker: TaskId },
-    /// `wakeup_preempt()` and `task_woken_scx()`.
+    /// `wakeup_preempt()` and `task_woken_scx()`, for a task that has joined a runqueue: by a wakeup or by a move.
     Woken { task: TaskId, target: CpuId },
 
     /// `enqueue_task_scx()` after `ops.runnable`, then `do_enqueue_task()`.
