@@ -111,7 +111,10 @@ fn records<T>(
             .and_then(|length| rest[8..].get(..length))
             .ok_or(ObjectError::BtfExt("it ends within its records"))?;
         if let Some(&section) = section.filter(|_| count > 0) {
-            let records = bytes.chunks_exact(stride).map(&parse).collect::<Result<_, _>>()?;
+            let mut records = Vec::with_capacity(count);
+            for record in bytes.chunks_exact(stride) {
+                records.push(parse(record)?);
+            }
             sections.push(Records { section, records });
         }
         rest = &rest[8 + bytes.len()..];
