@@ -3,9 +3,6 @@
 use super::forms::{Fields, Form, Map};
 use iced_x86::{MemoryOperand, Register};
 
-/// The longest instruction, with space for writing words at once.
-const MOST_BYTES: usize = 24;
-
 /// An operand that may be memory.
 #[derive(Clone, Copy)]
 pub(super) enum Rm {
@@ -28,45 +25,54 @@ pub(super) struct Operands {
 pub(super) const NONE: Operands =
     Operands { reg: Register::None, rm: None, vex: Register::None, immediate: 0 };
 
-/// Bytes of one instruction.
-struct Bytes {
-    bytes: [u8; MOST_BYTES],
-    len: usize,
+/// The first bytes of an instruction: at most six are in front of its displacement and its immediate operand.
+#[derive(Default)]
+struct Head {
+    bytes: u64,
+    len: u32,
 }
 
-impl Bytes {
+impl Head {
+    #[inline(always)]
     fn push(&mut self, byte: u8) {
-        self.bytes[self.len] = byte;
+        self.bytes |= u64::from(byte) << (8 * self.len);
         self.len += 1;
-    }
-
-    /// Appends the low bytes of a number.
-    fn push_low(&mut self, number: i64, bytes: u8) {
-        self.bytes[self.len..self.len + 8].copy_from_slice(&number.to_le_bytes());
-        self.len += usize::from(bytes);
     }
 }
 
 /// Appends an instruction.
-pub(super) fn append(code: &mut Vec<u8>, form: Form, operands: &Operands) {
-    let mut to = Bytes { bytes: [0; MOST_BYTES], len: 0 };
+pub(super) fn append(code: &mut Vec<u8>, form: &Form, operands: &Operands) {
+    let mut head = Head::default();
     let reg = match form.fields {
         Fields::Extended(extension) => extension,
         _ => number(operands.reg),
     };
-    prefixes(&mut to, form, reg, operands);
-    match (form.fields, operands.rm) {
-        (Fields::Opcode, _) => to.push(form.opcode + (reg & 7)),
-        (_, None) => to.push(form.opcode),
-        (_, Some(rm)) => {
-            to.push(form.opcode);
-            push_rm(&mut to, reg & 7, rm);
+    prefixes(&mut head, form, reg, operands);
+    let (displacement, length) = match (form.fields, operands.rm) {
+        (Fields::Opcode, _) => {
+            head.push(form.opcode + (reg & 7));
+            (0, 0)
         }
-    }
-    to.push_low(operands.immediate, form.immediate);
-    // A copy of constant length takes few instructions.
-    code.extend_from_slice(&to.bytes);
-    code.truncate(code.len() - MOST_BYTES + to.len);
+        (_, None) => {
+            head.push(form.opcode);
+            (0, 0)
+        }
+        (_, Some(rm)) => {
+            head.push(form.opcode);
+            push_rm(&mut head, reg & 7, rm)
+        }
+    };
+    // Words are written at once, each over what is too much of the one before. Nothing is longer than 7 bytes, except
+    // for the immediate operand, which is last; and a copy of constant length takes few instructions.
+    let mut bytes = [0; 24];
+    let behind_head = head.len as usize & 7;
+    let behind_displacement = behind_head + (length & 7);
+    bytes[..8].copy_from_slice(&head.bytes.to_le_bytes());
+    bytes[behind_head..behind_head + 8].copy_from_slice(&displacement.to_le_bytes());
+    bytes[behind_displacement..behind_displacement + 8].copy_from_slice(&operands.immediate.to_le_bytes());
+    let end = code.len() + behind_displacement + usize::from(form.immediate);
+    code.extend_from_slice(&bytes);
+    code.truncate(end);
 }
 
 /// A register's number, of whichever size it is. No register has number 0.
@@ -75,7 +81,7 @@ fn number(reg: Register) -> u8 {
 }
 
 /// The number of each register.
-const NUMBERS: [u8; 256] = {
+static NUMBERS: [u8; 256] = {
     let mut numbers = [0; 256];
     let mut reg = Register::AL as usize;
     while reg < numbers.len() {
@@ -96,7 +102,8 @@ const NUMBERS: [u8; 256] = {
 };
 
 /// All bytes before the opcode.
-fn prefixes(to: &mut Bytes, form: Form, reg: u8, operands: &Operands) {
+#[inline(always)]
+fn prefixes(to: &mut Head, form: &Form, reg: u8, operands: &Operands) {
     let (base, index) = match operands.rm {
         None => (0, 0),
         Some(Rm::Reg(rm)) => (number(rm), 0),
@@ -123,25 +130,29 @@ fn prefixes(to: &mut Bytes, form: Form, reg: u8, operands: &Operands) {
 }
 
 /// Returns whether one of the operands would be the high byte of another register without a REX prefix.
-fn needs_rex(operands: &Operands, form: Form) -> bool {
+fn needs_rex(operands: &Operands, form: &Form) -> bool {
     let is_low = |reg| (Register::SPL..=Register::DIL).contains(&reg);
     let rm = matches!(operands.rm, Some(Rm::Reg(rm)) if is_low(rm));
     rm || form.fields == Fields::RmReg && is_low(operands.reg)
 }
 
-/// Appends the operand that may be memory, with the other field.
-fn push_rm(to: &mut Bytes, reg: u8, rm: Rm) {
+/// Appends the operand that may be memory, with the other field. Returns the displacement, and how long it is.
+#[inline(always)]
+fn push_rm(to: &mut Head, reg: u8, rm: Rm) -> (i64, usize) {
     let mem = match rm {
-        Rm::Reg(rm) => return to.push(0xc0 | reg << 3 | number(rm) & 7),
+        Rm::Reg(rm) => {
+            to.push(0xc0 | reg << 3 | number(rm) & 7);
+            return (0, 0);
+        }
         Rm::Mem(mem) => mem,
     };
     let (base, displacement) = (number(mem.base) & 7, mem.displacement);
     if mem.base == Register::RIP {
         to.push(reg << 3 | 5);
-        return to.push_low(displacement, 4);
+        return (displacement, 4);
     }
     // Without a base, there is always a displacement. That of RBP or R13 cannot be omitted.
-    let (mode, bytes) = match mem.base {
+    let (mode, length) = match mem.base {
         Register::None => (0, 4),
         _ if displacement == 0 && base != 5 => (0, 0),
         _ if i8::try_from(displacement).is_ok() => (1 << 6, 1),
@@ -155,5 +166,5 @@ fn push_rm(to: &mut Bytes, reg: u8, rm: Rm) {
         to.push(mode | reg << 3 | 4);
         to.push((mem.scale.trailing_zeros() as u8) << 6 | index << 3 | base);
     }
-    to.push_low(displacement, bytes);
+    (displacement, length)
 }

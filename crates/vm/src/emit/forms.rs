@@ -281,6 +281,6 @@ static PLACES: [u8; CODES] = {
 ///
 /// # Panics
 /// Panics if it is none of the emitter's.
-pub(super) fn form(code: Code) -> Form {
-    FORMS[usize::from(PLACES[code as usize])].1
+pub(super) fn form(code: Code) -> &'static Form {
+    &FORMS[usize::from(PLACES[code as usize])].1
 }

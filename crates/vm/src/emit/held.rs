@@ -298,6 +298,8 @@ impl Held {
             // Other CPUs may have run.
             Op::Call { .. } | Op::MayGoto { .. } => self.known.lines.clear(),
             Op::Atomic { base, off, size, .. } if !in_frame(base, off, size) => self.known.lines.clear(),
+            // They set no register.
+            Op::Store { .. } | Op::Branch { .. } | Op::Jump { .. } | Op::Exit | Op::Hole => return,
             _ => {}
         }
         self.set(live::uses(op).1, number);

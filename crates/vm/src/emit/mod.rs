@@ -137,8 +137,9 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
     let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();
     let has_arena = code.user_half.is_some();
     let mut globals = Globals { code, numbers, taken: vec![live::ARGUMENTS; code.functions.len()] };
-    // Compilers mostly place a function behind those that call it.
-    for (number, function) in code.functions.iter().enumerate().rev() {
+    // Compilers mostly place a function behind those that call it. No function calls a callback.
+    for (number, function) in code.functions.iter().enumerate().rev().filter(|&(n, _)| !code.takes_context[n])
+    {
         globals.taken[number] &=
             live::before(&function.ops, &live::reads(&function.ops, &globals)).first().copied().unwrap_or(0);
     }
