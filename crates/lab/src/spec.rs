@@ -28,8 +28,14 @@ pub struct ObjectBytes(Given);
 enum Given {
     None,
     Bytes(Arc<[u8]>),
+    /// A file's, which are not copied: a scheduler's own program has many.
+    File(Arc<Vec<u8>>),
     BuiltIn(&'static [u8]),
-    Program { argv: Arc<[OsString]>, stats: Option<Span>, clients: Option<Arc<dyn Clients>> },
+    Program {
+        argv: Arc<[OsString]>,
+        stats: Option<Span>,
+        clients: Option<Arc<dyn Clients>>,
+    },
 }
 
 impl ObjectBytes {
@@ -40,6 +46,7 @@ impl ObjectBytes {
     pub fn get(&self) -> Option<&[u8]> {
         match &self.0 {
             Given::Bytes(bytes) => Some(bytes),
+            Given::File(bytes) => Some(bytes),
             Given::BuiltIn(bytes) => Some(bytes),
             Given::None | Given::Program { .. } => None,
         }
@@ -104,7 +111,7 @@ impl From<Arc<[u8]>> for ObjectBytes {
 
 impl From<Vec<u8>> for ObjectBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Given::Bytes(bytes.into()))
+        Self(Given::File(Arc::new(bytes)))
     }
 }
 
