@@ -99,7 +99,8 @@ impl Kernel {
                     continue;
                 }
                 let doing = self.tasks[cpu.curr].doing;
-                self.cpu(other).speed_per_mille = self.speed_in_turns(other);
+                let speed = self.speed_in_turns(other);
+                self.cpu(other).set_speed(speed);
                 if let Doing::Work(left) = doing {
                     self.work_ends(other, self.work_done_at(other, at, left));
                 }

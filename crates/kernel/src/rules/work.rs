@@ -31,14 +31,15 @@ impl Kernel {
     /// when the CPU has something to do.
     #[inline(always)]
     pub(crate) fn start_working(&mut self, c: CpuId, doing: Option<Doing>) -> Instant {
-        if self.cpus.this_cpu.shares_speed {
+        let is_plain = self.cpus.this_cpu.has_plain_speed;
+        if !is_plain && self.cpus.this_cpu.shares_speed {
             self.set_busy(c);
         }
         let cpu = &mut *self.cpus.this_cpu;
         cpu.working_since = cpu.clock;
         // Tests, not a table: one of the first two holds nearly always.
         let done_at = if let Some(Doing::Work(left)) = doing {
-            cpu.clock + takes(left, cpu.speed_per_mille)
+            cpu.clock + if is_plain { left } else { takes(left, cpu.speed_per_mille) }
         } else if doing == Some(Doing::Steps) {
             cpu.clock
         } else if doing.is_some() {
@@ -83,11 +84,11 @@ impl Kernel {
     fn set_busy(&mut self, c: CpuId) {
         if self.cpus.this_cpu.pauses.takes_turns() {
             self.notice_in_turns(c);
-            self.this_cpu().speed_per_mille = self.speed_in_turns(c);
-            return;
+            let speed = self.speed_in_turns(c);
+            return self.this_cpu().set_speed(speed);
         }
         let mine = self.speed_of(c);
-        self.this_cpu().speed_per_mille = mine;
+        self.this_cpu().set_speed(mine);
         for nth in 0..self.cpus.this_cpu.siblings.len() {
             let sibling = self.cpus.this_cpu.siblings[nth];
             let speed = self.speed_of(sibling);
@@ -114,7 +115,7 @@ impl Kernel {
         if working {
             self.stop_working(c, at);
         }
-        self.cpu(c).speed_per_mille = speed;
+        self.cpu(c).set_speed(speed);
         if !working {
             return;
         }
@@ -147,10 +148,13 @@ pub(crate) fn stop_working(cpu: &mut Cpu, task: &mut Task, counters: &mut Counte
     let worked = at.since(cpu.working_since);
     cpu.working_since = at;
     let Task { doing, own, .. } = task;
-    let done = Span::from_ns(scale(worked.as_ns(), cpu.speed_per_mille));
+    let is_plain = cpu.has_plain_speed;
+    let done = if is_plain { worked } else { Span::from_ns(scale(worked.as_ns(), cpu.speed_per_mille)) };
     let done = match doing {
         Doing::Work(left) => {
-            let done = if cpu.work_done_at <= at { *left } else { done.min(*left) };
+            debug_assert!(!is_plain || (cpu.work_done_at <= at) == (worked >= *left) || *left == Span::ZERO);
+            // Rounded, the work may seem to be less than all when it is done.
+            let done = if !is_plain && cpu.work_done_at <= at { *left } else { done.min(*left) };
             *left = Span::from_ns(left.as_ns() - done.as_ns());
             done
         }

@@ -154,12 +154,14 @@ impl Kernel {
         kernel.emit_start(&scheduler.name, &scheduler.queues, setup.noise);
         kernel.emit_first_groups();
         for c in kernel.machine.topology.iter() {
-            kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
-            if kernel.turns.is_some() {
-                let cpu = kernel.cpu(c);
+            let speed = kernel.speed_of(c);
+            let takes_turns = kernel.turns.is_some();
+            let cpu = kernel.cpu(c);
+            if takes_turns {
                 cpu.pauses.take_turns();
                 cpu.shares_speed = true;
             }
+            cpu.set_speed(speed);
         }
         kernel.arm_starts();
         kernel.arm_interrupts();

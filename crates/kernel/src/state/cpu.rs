@@ -181,6 +181,8 @@ pub(crate) struct Cpu {
     pub(crate) working_since: Instant,
     /// Why it may not simply take its next step.
     pub(crate) pauses: Pauses,
+    /// Its tasks work at nominal speed, whatever other CPUs do.
+    pub(crate) has_plain_speed: bool,
     /// What it has to do before it returns to user mode.
     pub(crate) errands: Errands,
     /// What is left to do in the kernel, last first.
@@ -308,11 +310,18 @@ impl Cpu {
             online: true,
             alive: true,
             shares_speed: !siblings.is_empty(),
+            has_plain_speed: siblings.is_empty(),
             siblings: siblings.iter().collect(),
             speed_per_mille: 1000,
             perf: Perf::default(),
             tick_due: Instant::NEVER,
         }
+    }
+
+    /// Sets at what speed its tasks work from now on.
+    pub(crate) fn set_speed(&mut self, per_mille: u64) {
+        self.speed_per_mille = per_mille;
+        self.has_plain_speed = per_mille == 1000 && !self.shares_speed;
     }
 
     /// Runnable tasks that may run: all but the throttled ones (`rq->nr_running`).
