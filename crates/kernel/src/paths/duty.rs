@@ -84,12 +84,12 @@ impl Cpu {
     fn own_duty(&self) -> Option<Duty> {
         if self.need_resched {
             Some(Duty::Schedule)
-        } else if self.tick_at <= self.clock {
-            Some(Duty::Tick)
-        } else if self.hrtick_at <= self.clock {
-            Some(Duty::Hrtick)
-        } else {
+        } else if self.ticks.first() > self.clock {
             None
+        } else if self.ticks.tick() <= self.clock {
+            Some(Duty::Tick)
+        } else {
+            Some(Duty::Hrtick)
         }
     }
 }

@@ -15,7 +15,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Tick`].
     pub(crate) fn tick(&mut self, c: CpuId) {
         if self.k.this_cpu().is_idle() {
-            self.k.this_cpu().tick_at = Instant::NEVER;
+            self.k.this_cpu().ticks.set_tick(Instant::NEVER);
             return;
         }
         if !self.k.lock_own_rq(c) {

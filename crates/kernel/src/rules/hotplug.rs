@@ -4,9 +4,10 @@
 use crate::state::cpu::Irq;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::kernel::Kernel;
+use crate::state::ticks::Ticks;
 use keel_abi::bpf::World;
 use keel_abi::scx::{ExitKind, ecode};
-use keel_abi::{CpuId, Instant, TaskId};
+use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 /// The exit code with which the kernel requests a restart because CPUs have changed.
@@ -43,9 +44,8 @@ impl Kernel {
         let cpu = self.this_cpu();
         cpu.alive = false;
         cpu.errands.set_leaving(false);
-        cpu.tick_at = Instant::NEVER;
+        cpu.ticks = Ticks::NONE;
         cpu.need_resched = false;
-        cpu.hrtick_at = keel_abi::Instant::NEVER;
         cpu.server.disarm();
         cpu.fair_server.disarm();
         self.idle.set_online(c, false);

@@ -174,7 +174,8 @@ impl Kernel {
         let due = Instant::from_ns(next);
         let latency = self.interrupt_latency(c);
         let cpu = self.this_cpu();
-        (cpu.tick_due, cpu.tick_at) = (due, due + latency);
+        cpu.tick_due = due;
+        cpu.ticks.set_tick(due + latency);
     }
 
     /// When the first tick of `c` after `now` is due.

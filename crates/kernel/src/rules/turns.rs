@@ -38,8 +38,7 @@ impl Kernel {
     #[cold]
     pub(crate) fn enters_in_turns(&mut self, c: CpuId, at: Instant) {
         let cpu = &self.cpus.this_cpu;
-        let by_timer =
-            cpu.tick_at <= at || cpu.hrtick_at <= at || cpu.errands.irqs().any(|irq| irq.is_timer());
+        let by_timer = cpu.ticks.first() <= at || cpu.errands.irqs().any(|irq| irq.is_timer());
         if !self.turns().is_busy(c) {
             self.becomes_busy(c, at);
         }

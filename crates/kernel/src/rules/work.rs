@@ -45,15 +45,16 @@ impl Kernel {
         } else if doing.is_some() {
             self.rare_work_ends()
         } else {
-            (cpu.work_done_at, cpu.tick_at) = (Instant::NEVER, Instant::NEVER);
-            return cpu.hrtick_at;
+            cpu.work_done_at = Instant::NEVER;
+            cpu.ticks.set_tick(Instant::NEVER);
+            return cpu.ticks.first();
         };
-        if self.this_cpu().tick_at == Instant::NEVER {
+        if self.this_cpu().ticks.tick() == Instant::NEVER {
             self.arm_first_tick(c);
         }
         let cpu = self.this_cpu();
         cpu.work_done_at = done_at;
-        cpu.tick_at.min(cpu.hrtick_at).min(done_at)
+        cpu.ticks.first().min(done_at)
     }
 
     /// When the running CPU's task has to act that neither works nor is between steps.
@@ -130,7 +131,7 @@ impl Kernel {
         let at = self.now;
         let cpu = self.cpu(c);
         cpu.work_done_at = done_at;
-        let mut next = cpu.tick_at.min(cpu.hrtick_at).min(done_at);
+        let mut next = cpu.ticks.first().min(done_at);
         if cpu.need_resched {
             next = next.min(cpu.resched_at);
         }

@@ -376,9 +376,9 @@ impl<E: Engine> Sim<E> {
             (Frame::Interrupt, irq_ps)
         } else if cpu.need_resched && cpu.resched_at <= at {
             (Frame::Schedule, 0)
-        } else if cpu.tick_at <= at {
+        } else if cpu.ticks.tick() <= at {
             (Frame::Tick, irq_ps)
-        } else if cpu.hrtick_at <= at {
+        } else if cpu.ticks.hrtick() <= at {
             (Frame::Hrtick, irq_ps)
         } else {
             return cpu.work_done_at <= at;
@@ -669,7 +669,7 @@ impl<E: Engine> Sim<E> {
         let cpu = &*self.k.cpus.this_cpu;
         // What changes how fast siblings are is noted as a CPU leaves the kernel, and its first tick is set then.
         !cpu.shares_speed
-            && cpu.tick_at != Instant::NEVER
+            && cpu.ticks.tick() != Instant::NEVER
             && self.k.queue.is_before_all(cpu.clock)
             && self.goes_straight()
     }

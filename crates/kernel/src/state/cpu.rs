@@ -18,6 +18,7 @@ use crate::state::rt::queue::RtQueue;
 use crate::state::rt::server::ClassServer;
 use crate::state::runqueue_lock::RqLock;
 use crate::state::scx::queues::QueueId;
+use crate::state::ticks::Ticks;
 use keel_abi::lines::{Holder, full_ns};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
 use std::collections::VecDeque;
@@ -171,10 +172,8 @@ pub(crate) struct Cpu {
     pub(crate) in_balance: bool,
     /// When the interrupt for a reschedule arrives; never if the CPU only checks when it next leaves the kernel.
     pub(crate) resched_at: Instant,
-    /// Its next tick; [`Instant::NEVER`] while idle.
-    pub(crate) tick_at: Instant,
-    /// When the slice of the running fair task ends, if others wait; else [`Instant::NEVER`].
-    pub(crate) hrtick_at: Instant,
+    /// When its ticks are due.
+    pub(crate) ticks: Ticks,
     /// When the current task's work is done at the current speed.
     pub(crate) work_done_at: Instant,
     /// Since when the current task has been working undisturbed.
@@ -256,7 +255,7 @@ pub(crate) struct Cpu {
     pub(crate) speed_per_mille: u64,
     /// Its frequency.
     pub(crate) perf: Perf,
-    /// When its next tick is due, or the last one before it became idle: `tick_at` without a delay.
+    /// When its next tick is due, or the last one before it became idle, without a delay.
     pub(crate) tick_due: Instant,
 }
 
@@ -270,9 +269,8 @@ impl Cpu {
             curr: TaskId::IDLE,
             need_resched: false,
             resched_at: Instant::NEVER,
-            tick_at: Instant::NEVER,
+            ticks: Ticks::NONE,
             idle: IdleTime::default(),
-            hrtick_at: Instant::NEVER,
             work_done_at: Instant::NEVER,
             working_since: Instant::ZERO,
             in_user: true,

@@ -50,5 +50,6 @@ pub(crate) mod starts;
 pub(crate) mod steps;
 pub(crate) mod task;
 pub(crate) mod task_struct;
+pub(crate) mod ticks;
 pub(crate) mod timer_number;
 pub(crate) mod waits;

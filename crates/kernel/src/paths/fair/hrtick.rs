@@ -15,7 +15,7 @@ impl<E: Engine> Sim<E> {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Hrtick);
         }
-        self.k.this_cpu().hrtick_at = Instant::NEVER;
+        self.k.this_cpu().ticks.set_hrtick(Instant::NEVER);
         let timer_ns = self.k.machine.costs.timer_ns;
         self.k.charge_ns(c, timer_ns);
         let curr = self.k.this_cpu().curr;

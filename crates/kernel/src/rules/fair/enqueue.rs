@@ -179,7 +179,7 @@ impl Kernel {
         let is_fair = self.class_of(next) == SchedClass::Fair;
         self.put_queues(c, Some(next).filter(|_| is_fair));
         if next.is_idle() {
-            self.cpus[c].hrtick_at = keel_abi::Instant::NEVER;
+            self.cpus[c].ticks.set_hrtick(keel_abi::Instant::NEVER);
             let load = &mut self.fair.loads[c.index()];
             load.clock.go_idle(load.queue.avg.is_full());
         }

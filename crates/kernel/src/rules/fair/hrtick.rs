@@ -12,7 +12,7 @@ impl Kernel {
     /// After a task has joined: sets the timer unless it is already set (`hrtick_update()`).
     pub(super) fn start_hrtick(&mut self, rq: CpuId) {
         let cpu = &self.cpus[rq];
-        if cpu.hrtick_at == Instant::NEVER && self.class_of(cpu.curr) == SchedClass::Fair {
+        if cpu.ticks.hrtick() == Instant::NEVER && self.class_of(cpu.curr) == SchedClass::Fair {
             self.set_hrtick(rq);
         }
     }
@@ -30,7 +30,7 @@ impl Kernel {
         let left_ns = run_time(left, entity.weight).max(SHORTEST_NS);
         let at = self.moment() + Span::from_ns(left_ns) + self.interrupt_latency(rq);
         let cpu = &mut self.cpus[rq];
-        cpu.hrtick_at = at;
+        cpu.ticks.set_hrtick(at);
         if cpu.in_user && !cpu.is_idle() {
             let at = at.min(self.queue.cpu_at(rq));
             self.queue.set_cpu(rq, at);
