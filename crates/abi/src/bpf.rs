@@ -194,6 +194,11 @@ pub trait World: 'static {
     fn free(&mut self, at: Ea);
     /// Moves the cache lines of these bytes to `cpu`. Returns how long `cpu` waits for them, in picoseconds.
     fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64;
+    /// Like `touch_ps` for bytes that are read, and returns these, as `slice` does.
+    #[inline]
+    fn read_ps(&mut self, at: Ea, len: u64, cpu: CpuId) -> (u64, Option<&[u8]>) {
+        (self.touch_ps(at, len, cpu, false), self.slice(at, len))
+    }
     /// Requests the host's memory for an object's bytes at these offsets, in ascending order, and for the state of the
     /// cache lines of the first and the last of them: most of those between have theirs beside these
     /// ([`crate::fetch`](mod@crate::fetch)).

@@ -76,9 +76,9 @@ impl Kernel {
     /// The machine's part of the mask at an address; the mask is empty if the address is outside the world.
     pub(super) fn mask_words<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea) -> Words {
         let bytes = self.mask_word_count() as u64 * 8;
-        let stall_ps = w.touch_ps(at, bytes, c, false);
+        let (stall_ps, bytes) = w.read_ps(at, bytes, c);
         self.charge_ps(c, stall_ps);
-        let words = match w.slice(at, bytes) {
+        let words = match bytes {
             Some(bytes) => {
                 bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes"))).collect()
             }
@@ -127,9 +127,9 @@ impl Kernel {
     /// `bpf_cpumask_test_cpu()`. CPUs that the machine doesn't have are never set.
     pub(super) fn mask_test_cpu<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
         let Some((at, bit)) = self.place_of_bit(a) else { return 0.into() };
-        let stall_ps = w.touch_ps(at, 1, c, false);
+        let (stall_ps, byte) = w.read_ps(at, 1, c);
         self.charge_ps(c, stall_ps);
-        w.slice(at, 1).map_or(0, |byte| u64::from(byte[0] & bit != 0)).into()
+        byte.map_or(0, |byte| u64::from(byte[0] & bit != 0)).into()
     }
 
     /// Sets or clears a CPU's bit. Returns whether it was set (`bpf_cpumask_test_and_set_cpu()`).

@@ -331,15 +331,18 @@ impl Region {
     /// lines.
     #[inline]
     pub fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64 {
-        match self.inside(at, len) {
-            Some(_) if len == 0 => 0,
-            Some(off) => {
-                let (first, last) = (self.line_at(off), self.line_at(off + len - 1));
-                let price = self.hold_line_ps(first, cpu, write);
-                if first == last { price } else { price + self.hold_lines_ps(first + 1, last, cpu, write) }
-            }
-            None => 0,
+        self.inside(at, len).map_or(0, |off| self.touch_inside_ps(off, len, cpu, write))
+    }
+
+    /// The same for bytes at an offset that are in bounds.
+    #[inline]
+    fn touch_inside_ps(&mut self, off: u64, len: u64, cpu: CpuId, write: bool) -> u64 {
+        if len == 0 {
+            return 0;
         }
+        let (first, last) = (self.line_at(off), self.line_at(off + len - 1));
+        let price = self.hold_line_ps(first, cpu, write);
+        if first == last { price } else { price + self.hold_lines_ps(first + 1, last, cpu, write) }
     }
 
     /// Like `touch_ps` for four bytes that are written.

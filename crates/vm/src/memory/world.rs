@@ -252,6 +252,11 @@ impl World for VmWorld {
         self.region.touch_ps(at, len, cpu, write)
     }
 
+    #[inline]
+    fn read_ps(&mut self, at: Ea, len: u64, cpu: CpuId) -> (u64, Option<&[u8]>) {
+        self.region.read_ps(at, len, cpu)
+    }
+
     #[inline(always)]
     fn fetch(&self, at: Ea, offsets: &[u64]) {
         self.region.fetch(at, offsets);

@@ -5,6 +5,7 @@
 use super::Region;
 use super::plain::OBJECT;
 use crate::memory::BASE;
+use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
 use keel_abi::fetch::fetch;
 
@@ -35,6 +36,16 @@ impl Region {
         let off = self.inside(at, len)?;
         // SAFETY: they are in bounds.
         Some(unsafe { self.slice_at(off, len) })
+    }
+
+    /// Picoseconds that `cpu` waits for the lines of bytes that it reads, and the bytes; nothing if any of them is out
+    /// of bounds.
+    #[inline]
+    pub(in crate::memory) fn read_ps(&mut self, at: Ea, len: u64, cpu: CpuId) -> (u64, Option<&[u8]>) {
+        let Some(off) = self.inside(at, len) else { return (0, None) };
+        let price_ps = self.touch_inside_ps(off, len, cpu, false);
+        // SAFETY: they are in bounds, and as in `slice_at`.
+        (price_ps, Some(unsafe { self.slice_at(off, len) }))
     }
 
     /// `N` bytes that the host knows to be in bounds; panics if they are not.
