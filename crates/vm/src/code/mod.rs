@@ -107,6 +107,8 @@ pub struct Code {
     pub(crate) shape: (usize, usize),
     /// The size of each map's global data, if it has any: the code may depend on it.
     pub(crate) data_bytes: Vec<Option<u64>>,
+    /// Whether programs only read each map's data: the code may depend on it.
+    pub(crate) read_only: Vec<bool>,
     /// The map that holds tasks' structures.
     pub(crate) tasks: Option<u32>,
     /// By the machine's form of cache lines.
@@ -195,6 +197,7 @@ impl Code {
             user_half,
             shape,
             data_bytes: object.maps.iter().map(data_bytes).collect(),
+            read_only: object.maps.iter().map(|map| map.read_only).collect(),
             tasks: tasks_map(object),
             native: untranslated(),
             #[cfg(target_arch = "x86_64")]
@@ -235,13 +238,17 @@ impl Code {
             && self.imports.starts_with(&other.imports)
             && self.addresses.starts_with(&other.addresses)
             && self.data_bytes.starts_with(&other.data_bytes)
+            && self.read_only.starts_with(&other.read_only)
     }
 
-    /// Returns whether an object has as much global data as the one that this was compiled from, and its tasks'
-    /// structures in the same map.
+    /// Returns whether an object has as much global data as the one that this was compiled from, its tasks' structures
+    /// in the same map, and the same maps read-only.
     pub(crate) fn fits(&self, object: &Object) -> bool {
         let is_there = |(bytes, map): (&Option<u64>, &MapDef)| *bytes <= data_bytes(map);
-        self.tasks == tasks_map(object) && self.data_bytes.iter().zip(&object.maps).all(is_there)
+        let is_alike = |(read_only, map): (&bool, &MapDef)| *read_only == map.read_only;
+        self.tasks == tasks_map(object)
+            && self.data_bytes.iter().zip(&object.maps).all(is_there)
+            && self.read_only.iter().zip(&object.maps).all(is_alike)
     }
 
     /// Each function's native code for a machine with these lines, translated on the first call: by Cranelift if

@@ -12,6 +12,7 @@ use super::function::Target;
 use super::live::{self, Set};
 use super::values::{Registers, Value};
 use crate::code::op::{Access, Alu, Callee, Op, Operand, Size, in_frame};
+use keel_abi::lines::LINE_BYTES;
 
 /// A line, identified so that equal values are certainly the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,15 @@ impl Line {
         match self {
             Self::Fixed(map, _) | Self::From { map, .. } => Some(map),
             Self::Frame(_) | Self::Of { .. } => None,
+        }
+    }
+
+    /// Returns whether no other CPU takes it away: it is in the callback's own stack, or programs can't write to it.
+    fn is_own(self, target: &Target<'_>) -> bool {
+        match self {
+            Self::Frame(_) => true,
+            Self::Fixed(map, _) | Self::From { map, .. } => target.data.is_read_only(map),
+            Self::Of { .. } => false,
         }
     }
 
@@ -279,6 +289,13 @@ impl Held {
         }
     }
 
+    /// Other CPUs may have run: only lines stay that they don't take away. Objects begin at multiples of
+    /// [`LINE_BYTES`], so a larger line may have bytes of another one, too.
+    fn keep_own(&mut self, target: &Target<'_>) {
+        let are_whole = 1 << target.lines.log2 <= LINE_BYTES;
+        self.known.lines.retain(|(line, _)| are_whole && line.is_own(target));
+    }
+
     /// Applies the changes by the operation with this number.
     pub(super) fn after(&mut self, op: Op, number: u32, target: &Target<'_>) {
         match op {
@@ -295,9 +312,8 @@ impl Held {
             }
             Op::Call { callee: Callee::NumNext, .. } if target.data.counts() => self.evict(target),
             Op::Call { .. } if target.is_served(number) => self.evict(target),
-            // Other CPUs may have run.
-            Op::Call { .. } | Op::MayGoto { .. } => self.known.lines.clear(),
-            Op::Atomic { base, off, size, .. } if !in_frame(base, off, size) => self.known.lines.clear(),
+            Op::Call { .. } | Op::MayGoto { .. } => self.keep_own(target),
+            Op::Atomic { base, off, size, .. } if !in_frame(base, off, size) => self.keep_own(target),
             // They set no register.
             Op::Store { .. } | Op::Branch { .. } | Op::Jump { .. } | Op::Exit | Op::Hole => return,
             _ => {}

@@ -171,6 +171,10 @@ impl values::Data for Globals<'_> {
         *self.code.data_bytes.get(map as usize)?
     }
 
+    fn is_read_only(&self, map: u32) -> bool {
+        self.code.read_only.get(map as usize).copied().unwrap_or(false)
+    }
+
     fn address(&self, slot: u32) -> Option<(u32, u64)> {
         match self.code.addresses.get(slot as usize)?.0 {
             Address::MapValue(map, offset) => Some((map, offset.into())),

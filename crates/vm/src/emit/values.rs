@@ -46,6 +46,10 @@ pub(super) enum Value {
 pub(super) trait Data {
     /// The size, if it is a permanent array that begins at a line.
     fn bytes(&self, map: u32) -> Option<u64>;
+    /// Returns whether programs can't write to it.
+    fn is_read_only(&self, _map: u32) -> bool {
+        false
+    }
     /// Map and offset.
     fn address(&self, slot: u32) -> Option<(u32, u64)>;
     /// A slot with an address in a map, among those that the context has, and the offset in the map.
