@@ -177,13 +177,15 @@ impl Emitter<'_> {
     pub(super) fn end_iteration(&mut self, op: Op, Iteration { branch, off, ahead, back }: Iteration) {
         let Op::Branch { cond, target, site, .. } = op else { unreachable!("it is a branch") };
         let goes_on = cond == Cond::Ne;
-        if goes_on {
+        if goes_on || site != NO_SITE {
             self.pay(self.zero_at(target as usize));
         }
         self.pending -= ahead;
         match site {
             NO_SITE => self.agree(target),
-            _ => self.settle(),
+            _ if goes_on => self.settle(),
+            // It leads aside, where it is counted.
+            _ => {}
         }
         if self.needs_result(branch) {
             self.load_frame_address(0, off);
@@ -194,11 +196,18 @@ impl Emitter<'_> {
         }
         self.compare_number(off);
         if !goes_on {
-            let way = self.way_to(target);
+            let way = if site == NO_SITE { Some(self.way_to(target)) } else { None };
+            let counted = self.pending;
             let over = self.later(move |e| {
                 e.end_iterator(at(FRAME, off));
                 e.hand_back(branch);
-                e.asm.to(Code::Jmp_rel32_64, way);
+                match way {
+                    Some(way) => e.asm.to(Code::Jmp_rel32_64, way),
+                    None => {
+                        e.count(counted);
+                        e.jump_back(target, site);
+                    }
+                }
             });
             return self.asm.to(Code::Jge_rel32_64, over);
         }
@@ -232,9 +241,9 @@ pub(super) fn branch_behind(
         match op {
             Op::Alu { op: Alu::Mov, dst: 1..=9, src: Operand::Imm(_) | Operand::Reg(1..=9), .. } => {}
             Op::Const { dst: 1..=9, .. } | Op::Address { dst: 1..=9, .. } | Op::Hole => {}
-            Op::Branch { wide: true, cond, a: 0, b: Operand::Imm(0), site, .. } => {
+            Op::Branch { wide: true, cond, a: 0, b: Operand::Imm(0), .. } => {
                 let is_simple = repeats.by(number).is_none() && !repeats.has(number);
-                let is_usual = cond == Cond::Ne || cond == Cond::Eq && site == NO_SITE;
+                let is_usual = matches!(cond, Cond::Ne | Cond::Eq);
                 return (is_simple && is_usual).then_some(number);
             }
             _ => return None,

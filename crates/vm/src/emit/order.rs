@@ -4,7 +4,8 @@
 //! Compilers put the step of a loop before its body, and jump back to it from there. If that step asks for the next
 //! number, that call looks at the fuel for the jump, too: what lies between them changes only registers.
 
-use crate::code::op::{Callee, NO_SITE, Op};
+use super::live;
+use crate::code::op::{Callee, Cond, NO_SITE, Op, Operand};
 
 /// The order of a function's operations.
 pub(super) struct Order {
@@ -117,7 +118,8 @@ impl Order {
     }
 }
 
-/// The branches backwards that are not the last ones to their targets: a loop mostly goes on where its body ends.
+/// The branches backwards that are not the last ones to their targets: a loop mostly goes on where its body ends. And
+/// those that leave a loop over numbers, which compilers may place behind what comes next.
 fn aside(ops: &[Op]) -> Vec<bool> {
     let mut last = vec![0; ops.len()];
     for (at, target) in ops.iter().enumerate().filter_map(|(at, op)| Some((at, op.target()? as usize))) {
@@ -126,10 +128,23 @@ fn aside(ops: &[Op]) -> Vec<bool> {
         }
     }
     let is_aside = |(at, &op): (usize, &Op)| match op {
-        Op::Branch { target, site, .. } => site != NO_SITE && last[target as usize] > at,
+        Op::Branch { target, site, .. } => {
+            site != NO_SITE && (last[target as usize] > at || ends_numbers(ops, at))
+        }
         _ => false,
     };
     ops.iter().enumerate().map(is_aside).collect()
+}
+
+/// Returns whether a branch is taken if a `bpf_iter_num_next` just before it has found no number.
+fn ends_numbers(ops: &[Op], branch: usize) -> bool {
+    const MOST_BETWEEN: usize = 4;
+    let Op::Branch { wide: true, cond: Cond::Eq, a: 0, b: Operand::Imm(0), .. } = ops[branch] else {
+        return false;
+    };
+    let mut before = ops[..branch].iter().rev().take(1 + MOST_BETWEEN);
+    let call = before.find(|op| live::has(live::uses(**op).1, 0));
+    matches!(call, Some(Op::Call { callee: Callee::NumNext, .. }))
 }
 
 /// How many operations there are up to a `bpf_iter_num_next`, if all before it change only registers.
@@ -152,7 +167,6 @@ fn until_call(ops: &[Op], from: usize, jumps: &[u32]) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::op::{Cond, Operand};
 
     const NOP: Op = Op::Const { dst: 0, value: 0 };
 
