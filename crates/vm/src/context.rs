@@ -101,6 +101,8 @@ pub(crate) struct Context {
     pub(crate) known_ps: [u64; Known::ALL.len()],
     /// R10 of the function that calls `bpf_loop` or a similar function.
     pub(crate) frame: u64,
+    /// The simulated address of the arena's first page: [`kernel_address`](crate::maps::kernel_address) of 0.
+    pub(crate) arena: u64,
     /// The site from which the code calls out.
     pub(crate) site: u32,
 

@@ -11,6 +11,7 @@ use crate::fiber::{self, Fiber, Link, Signal};
 use crate::fixed::Fixed;
 use crate::known::HOST_SERVES;
 use crate::link::{self, Linker};
+use crate::maps::kernel_address;
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::profile::{Profile, Taken, Tally};
 use crate::races::Race;
@@ -335,6 +336,7 @@ impl Vm {
             minus_base: BASE.wrapping_neg(),
             place: Place::NOWHERE,
             delta: (raw.base as u64).wrapping_sub(BASE),
+            arena: kernel_address(0),
             addresses: ptr::null(),
             first_addresses: [0; FIRST_ADDRESSES],
             first_words: [ptr::null(); FIRST_ADDRESSES],

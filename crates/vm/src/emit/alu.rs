@@ -2,10 +2,12 @@
 
 use super::branch::fits;
 use super::function::Emitter;
-use super::registers::{A, A32, B, B32, half, part, part_of_b, whole};
-use crate::code::op::{Alu, Operand};
-use crate::maps::kernel_address;
+use super::live;
+use super::registers::{A, A32, B, B32, field, half, part, part_of_b, whole};
+use crate::code::op::{Alu, Op, Operand};
+use crate::context::Context;
 use iced_x86::{Code, Register};
+use std::mem::offset_of;
 
 /// The forms of an instruction: 32 and 64 bits of two registers, of a register and 8 bits, of a register and 32 bits.
 struct Forms {
@@ -151,14 +153,20 @@ impl Emitter<'_> {
     pub(super) fn cast_to_kernel(&mut self, dst: u8, src: u8) {
         let user = self.read(src, A);
         let low = if src < 10 { half(src) } else { A32 };
-        self.asm.reg_reg(Code::Mov_r32_rm32, B32, low);
         self.asm.reg_reg(Code::Test_rm64_r64, user, user);
+        // A null pointer stays null. If it is certainly used as an address soon, the interpreter takes over at once.
         let done = self.asm.label();
-        self.asm.to(Code::Je_rel32_64, done);
-        self.asm.reg_imm64(Code::Mov_r64_imm64, A, kernel_address(0));
-        self.asm.reg_reg(Code::Add_r64_rm64, B, A);
+        let null = if is_address(self.ops, self.at) { self.exit_here() } else { done };
+        if null != done {
+            self.asm.to(Code::Je_rel32_64, null);
+        }
+        // This leaves the flags as they are.
+        self.asm.reg_reg(Code::Mov_r32_rm32, half(dst), low);
+        if null == done {
+            self.asm.to(Code::Je_rel32_64, done);
+        }
+        self.asm.reg_mem(Code::Add_r64_rm64, whole(dst), field(offset_of!(Context, arena)));
         self.asm.bind(done);
-        self.asm.reg_reg(Code::Mov_r64_rm64, whole(dst), B);
     }
 
     /// Like [`crate::interp_alu::to_user`].
@@ -174,6 +182,25 @@ impl Emitter<'_> {
         self.asm.bind(done);
         self.asm.reg_reg(Code::Mov_r64_rm64, whole(dst), B);
     }
+}
+
+/// Returns whether a load or store certainly follows the operation with this number, at an address in the register that
+/// it sets.
+pub(super) fn is_address(ops: &[Op], at: usize) -> bool {
+    const MOST_BETWEEN: usize = 6;
+    let Op::CastToKernel { dst, .. } = ops[at] else { return false };
+    for &op in ops.iter().skip(at + 1).take(1 + MOST_BETWEEN) {
+        let is_plain = match op {
+            Op::Load { base, .. } | Op::Store { base, .. } if base == dst => return true,
+            Op::Load { .. } | Op::Store { .. } | Op::Alu { .. } | Op::Const { .. } => true,
+            Op::Address { .. } | Op::CastToKernel { .. } | Op::CastToUser { .. } | Op::Hole => true,
+            _ => false,
+        };
+        if !is_plain || live::has(live::uses(op).1, dst) {
+            return false;
+        }
+    }
+    false
 }
 
 /// A BPF register (R0 to R9), or its low half.

@@ -222,6 +222,7 @@ impl<'a> Emitter<'a> {
             self.forget_written(op);
             values::after(op, &mut self.values, self.target.data);
             self.held.after(op, at as u32, &self.target);
+            self.held.find_arena(self.ops, at);
             self.carried = carried::after(op, self.carried);
             open = !op.ends() || self.order.follows(at);
         }

@@ -6,6 +6,7 @@
 //! held on every path ([`at_targets`]). Some of them are held because the ways into a loop look at them
 //! ([`super::early`]).
 
+use super::alu::is_address;
 use super::count::is_forward_jump;
 use super::early::{self, Looks, Use};
 use super::function::Target;
@@ -321,6 +322,18 @@ impl Held {
         self.set(live::uses(op).1, number);
     }
 
+    /// If the operation at `at` has set an address in the arena that is certainly used, records that it is in bounds at
+    /// any offset of an instruction: around the window, there are guards.
+    pub(super) fn find_arena(&mut self, ops: &[Op], at: usize) {
+        const REACH: i64 = 1 << 15;
+        if let Op::CastToKernel { dst, .. } = ops[at]
+            && is_address(ops, at)
+        {
+            let (root, _) = self.known.roots[usize::from(dst)];
+            self.reach(Span { root, from: -REACH, to: REACH });
+        }
+    }
+
     /// The operation with this number sets registers to new values: those that it set before have no names any more.
     fn set(&mut self, written: Set, number: u32) {
         if written == 0 {
@@ -454,6 +467,7 @@ fn walk(
             held.access((base, off), size, access != Access::Load, bases[at], target);
         }
         held.after(op, number, target);
+        held.find_arena(ops, at);
         if let Some(to) = op.target() {
             let to = to as usize;
             if arrive(&mut known[to], to, is_forward_jump(op), &held.known) && to <= at {
