@@ -157,7 +157,9 @@ impl Emitter<'_> {
         let held = self.asm.label();
         let moves = self.later(move |e| {
             e.call_mover(mover, keep);
-            e.leave_if_denied(outside);
+            if e.target.has_arena {
+                e.asm.to(Code::Jb_rel32_64, outside);
+            }
             e.asm.to(Code::Jmp_rel32_64, held);
         });
         self.leave_unless_held(access, moves);

@@ -54,7 +54,7 @@ impl Movers {
             asm.bind(mover.by_address);
             match (lines.grouped, lines.crowded) {
                 (true, true) => asm.jump_tabled(stub),
-                (true, false) => move_between_groups(asm, write, has_arena, stub),
+                (true, false) => move_between_groups(asm, write, stub),
                 (false, crowded) => move_line(asm, write, (crowded, has_arena), stub),
             }
         }
@@ -83,7 +83,7 @@ fn move_line(asm: &mut Asm, write: bool, (crowded, has_arena): (bool, bool), stu
     asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), RAX);
     take(asm, write);
     count(asm, RAX);
-    finish(asm, &[], has_arena);
+    finish(asm);
     if write {
         asm.bind(free);
         price_of_another_holder(asm, ask);
@@ -98,7 +98,7 @@ fn move_line(asm: &mut Asm, write: bool, (crowded, has_arena): (bool, bool), stu
 }
 
 /// Like `move_line` where a bit of the line's word stands for several CPUs.
-fn move_between_groups(asm: &mut Asm, write: bool, has_arena: bool, stub: usize) {
+fn move_between_groups(asm: &mut Asm, write: bool, stub: usize) {
     use Register::{R9D, RAX};
     let ask = asm.label();
     load_writer(asm);
@@ -121,18 +121,13 @@ fn move_between_groups(asm: &mut Asm, write: bool, has_arena: bool, stub: usize)
     }
     take(asm, write);
     count(asm, RAX);
-    finish(asm, &[], has_arena);
+    finish(asm);
     asm.bind(ask);
     asm.jump_tabled(stub);
 }
 
-/// The line is here: returns.
-fn finish(asm: &mut Asm, saved: &[Register], has_arena: bool) {
-    if has_arena {
-        // Somebody held the line once, so its page is backed.
-        asm.mem_imm(Code::Mov_rm64_imm32, field(offset_of!(Context, denied)), 0);
-    }
-    restore(asm, saved);
+/// The line is here: returns. The carry flag says that it isn't, but the last addition has cleared that.
+fn finish(asm: &mut Asm) {
     asm.bare(Code::Retnq);
 }
 

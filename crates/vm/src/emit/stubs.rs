@@ -1,10 +1,12 @@
 //! The engine's functions that emitted code calls, through a table of addresses next to the code.
 //!
 //! Calls off the hot path go through stubs that preserve every register except r10 and r11, so that the code around
-//! them can leave its values where they are. Floating point is not saved: emitted code keeps nothing there.
+//! them can leave its values where they are. The carry flag is set if a line was refused. Floating point is not saved: emitted code keeps nothing there.
 
+use crate::context::Context;
 use crate::{calls, drain, interp, numbers, trees};
 use std::arch::naked_asm;
+use std::mem::offset_of;
 
 /// Moves a line here for reading: its number in r10, from simulated address 0.
 pub(super) const TOUCH_READ: usize = 0;
@@ -73,6 +75,8 @@ macro_rules! stub {
                 "pop r9",
                 "pop r8",
                 "pop rdi",
+                // The carry flag says whether a line was refused.
+                "bt qword ptr [rdi + {denied}], 0",
                 "pop rsi",
                 "pop rdx",
                 "pop rcx",
@@ -80,6 +84,7 @@ macro_rules! stub {
                 "pop rbp",
                 "ret",
                 target = sym $target,
+                denied = const offset_of!(Context, denied),
             )
         }
     };

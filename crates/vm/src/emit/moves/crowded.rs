@@ -34,15 +34,25 @@ pub(super) fn read(asm: &mut Asm, has_arena: bool, ask: Label) {
     asm.mem_imm(Code::Cmp_rm32_imm8, in_set(offset_of!(Set, free)), 0);
     asm.to(Code::Jne_rel32_64, free);
     evict(asm);
-    finish(asm, &SAVED, has_arena);
+    leave(asm, has_arena);
     asm.bind(shared);
     share(asm, has_moved, rare);
     asm.bind(free);
     fill(asm);
-    finish(asm, &SAVED, has_arena);
+    leave(asm, has_arena);
     asm.bind(rare);
     restore(asm, &SAVED);
     asm.to(Code::Jmp_rel32_64, ask);
+}
+
+/// Restores registers and finishes.
+fn leave(asm: &mut Asm, has_arena: bool) {
+    if has_arena {
+        // Somebody held the line once, so its page is backed. This clears the carry flag.
+        asm.reg_reg(Code::Test_rm64_r64, B, B);
+    }
+    restore(asm, &SAVED);
+    finish(asm);
 }
 
 /// Leaves in rcx the address of what is known of the line, and in rdx that of its set in this CPU's cache. Changes rsi.
