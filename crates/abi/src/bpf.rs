@@ -7,6 +7,7 @@
 //! [`Engine::resume`] repeats the call with [`CallSite::again`] set, and the callback continues from there. The stack
 //! of a suspended callback never contains a frame of the host.
 
+pub mod arguments;
 mod frequent;
 
 pub use frequent::Frequent;

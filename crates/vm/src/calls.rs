@@ -639,8 +639,8 @@ pub(crate) unsafe fn map_of(context: *mut Context, site: u32, map: u64, helper: 
 pub(crate) unsafe fn scratch(context: *mut Context, frame: u64) -> Ea {
     // SAFETY: as above.
     unsafe {
-        let depth = (frame - (*context).place.stack_floor) / FRAME_BYTES;
-        Slot::with_floor((*context).place.stack_floor).scratch().offset(FRAME_SCRATCH * depth)
+        let depth = (frame - (*context).stack_floor()) / FRAME_BYTES;
+        Slot::with_floor((*context).stack_floor()).scratch().offset(FRAME_SCRATCH * depth)
     }
 }
 
@@ -659,7 +659,7 @@ pub(crate) unsafe fn round(
     unsafe {
         (*context).site = site;
         Context::check_fuel(context);
-        if frame == (*context).place.stack_floor {
+        if frame == (*context).stack_floor() {
             Context::stop(context, FaultKind::TooDeep);
         }
         invoke(context, function, frame - FRAME_BYTES, args)

@@ -58,7 +58,7 @@ pub(crate) const LOOPS_BETWEEN_TURNS: u64 = 64;
 pub(crate) const HOST_COUNTS: u64 = u64::MAX;
 
 /// How many addresses of the table are in the context itself.
-pub(crate) const FIRST_ADDRESSES: usize = 64;
+pub(crate) const FIRST_ADDRESSES: usize = 192;
 
 /// The state of one callback.
 #[repr(C)]
@@ -190,12 +190,18 @@ impl Context {
         self.carry_ps | self.signal as u64 == 0
     }
 
+    /// R10 of the deepest frame.
+    #[inline]
+    pub(crate) fn stack_floor(&self) -> u64 {
+        self.place.floor_at.wrapping_sub(self.delta)
+    }
+
     /// Sets the table of addresses.
     pub(crate) fn set_addresses(&mut self, addresses: &[u64]) {
         self.addresses = addresses.as_ptr();
         let first = addresses.len().min(FIRST_ADDRESSES);
         self.first_addresses[..first].copy_from_slice(&addresses[..first]);
-        for (word, address) in self.first_words.iter_mut().zip(self.first_addresses) {
+        for (word, address) in self.first_words.iter_mut().zip(&addresses[..first]) {
             *word = self.words.wrapping_add((address >> self.line_log2) as usize);
         }
     }

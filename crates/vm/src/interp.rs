@@ -242,7 +242,7 @@ impl<const PROFILED: bool, const RACES: bool> Frame<PROFILED, RACES> {
     unsafe fn invalid_place(&self, at: u64, len: u64, write: bool) -> Option<InvalidPlace> {
         // SAFETY: as for `place`; the world is used between calls only.
         let (context, world) = unsafe { (&*self.context, &*(*self.context).world) };
-        let slot = context.place.stack_floor - FRAME_BYTES;
+        let slot = context.stack_floor() - FRAME_BYTES;
         let frame = self.regs[10] - FRAME_BYTES;
         match () {
             () if (slot..frame).contains(&at) => Some(InvalidPlace::Stack),
@@ -332,7 +332,7 @@ impl<const PROFILED: bool, const RACES: bool> Frame<PROFILED, RACES> {
                 }
                 Callee::Function(function) => {
                     Context::check_fuel(context);
-                    if r10 == (*context).place.stack_floor {
+                    if r10 == (*context).stack_floor() {
                         Context::stop(context, FaultKind::TooDeep);
                     }
                     run(context, function, r10 - FRAME_BYTES, [a, b, c, d, e])

@@ -39,8 +39,8 @@ pub(crate) struct Place {
     pub(crate) first_frame: u64,
     /// The word of the line at that address.
     pub(crate) first_frame_word: *const u64,
-    /// R10 of the deepest frame.
-    pub(crate) stack_floor: u64,
+    /// The end of the deepest frame, in the process: see [`Context::stack_floor`].
+    pub(crate) floor_at: u64,
     /// By the last writer of a line, as its entry in the context's `writers` says, the price for this CPU to get it: 0
     /// for a line that nobody has held; [`ASK`] if the engine must be asked. For this CPU itself, 0 if a bit of a
     /// line's word stands for one CPU; otherwise it may be any.
@@ -57,7 +57,7 @@ impl Place {
         alone: 0,
         first_frame: 0,
         first_frame_word: ptr::null(),
-        stack_floor: 0,
+        floor_at: 0,
         prices: ptr::null(),
         args: ptr::null_mut(),
         cpu: CpuId(0),
@@ -68,7 +68,7 @@ impl Place {
         Self {
             first_frame: stack.end.0,
             first_frame_word: stack.word,
-            stack_floor: stack.end.0 - (MAX_FRAMES - 1) * FRAME_BYTES,
+            floor_at: (stack.args as u64).wrapping_sub((MAX_FRAMES - 1) * FRAME_BYTES),
             args: stack.args,
             ..self
         }

@@ -61,12 +61,15 @@ impl Emitter<'_> {
             e.set_site(site);
             e.asm.call_tabled(stubs::TOO_DEEP);
         });
-        self.read(10, A);
-        self.asm.reg_mem(Code::Cmp_r64_rm64, A, field(offset_of!(Context, place.stack_floor)));
+        self.asm.reg_mem(Code::Cmp_r64_rm64, FRAME, field(offset_of!(Context, place.floor_at)));
         self.asm.to(Code::Je_rel32_64, too_deep);
+        let label = self.functions[function as usize];
+        if self.target.data.is_leaf(function) {
+            return self.asm.to(Code::Call_rel32_64, label);
+        }
         let frame = FRAME_BYTES as i64;
         self.asm.reg_mem(Code::Lea_r64_m, FRAME, at(FRAME, -frame));
-        self.asm.to(Code::Call_rel32_64, self.functions[function as usize]);
+        self.asm.to(Code::Call_rel32_64, label);
         self.asm.reg_mem(Code::Lea_r64_m, FRAME, at(FRAME, frame));
     }
 }

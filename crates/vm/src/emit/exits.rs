@@ -3,10 +3,10 @@
 
 use super::asm::Label;
 use super::function::Emitter;
-use super::registers::{A32, B32};
+use super::registers::{A32, B32, CONTEXT};
 use super::stubs;
 use super::values::Value;
-use iced_x86::Code;
+use iced_x86::{Code, Register};
 
 impl Emitter<'_> {
     /// Where the interpreter continues with the current operation.
@@ -43,9 +43,14 @@ impl Emitter<'_> {
     pub(super) fn leave_to_interpreter(&mut self, function: u32) {
         let Some(exit) = self.exit else { return };
         self.asm.bind(exit);
+        let words = if self.target.is_leaf { self.aligning_words() } else { 0 };
+        (0..words).for_each(|_| self.asm.reg(Code::Push_r64, CONTEXT));
         self.asm.reg_imm(Code::Mov_r32_imm32, A32, function as i32);
         self.asm.call_tabled(stubs::INTERPRET);
         self.reload_context();
+        if words > 0 {
+            self.asm.reg_imm(Code::Add_rm64_imm8, Register::RSP, 8 * words as i32);
+        }
         self.leave();
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Target<'a> {
     pub(super) served: &'a [bool],
     /// The function only begins as a callback ([`Code::takes_context`](crate::code::Code::takes_context)).
     pub(super) is_callback: bool,
+    /// As [`Data::is_leaf`].
+    pub(super) is_leaf: bool,
 }
 
 impl Target<'_> {
@@ -254,7 +256,12 @@ impl<'a> Emitter<'a> {
     /// How often the context is on the function's stack: with the return address, an even number of words keeps that
     /// aligned. A callback begins with the context in front of the return address, and an aligned stack.
     fn words(&self) -> usize {
-        if self.target.is_callback { 0 } else { 1 + self.kept.len() % 2 }
+        if self.target.is_callback || self.target.is_leaf { 0 } else { self.aligning_words() }
+    }
+
+    /// How many words behind the kept registers align the stack.
+    pub(super) fn aligning_words(&self) -> usize {
+        1 + self.kept.len() % 2
     }
 
     /// Reloads the context from the stack after a call of a C function.

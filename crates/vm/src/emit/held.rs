@@ -549,6 +549,7 @@ mod tests {
             data: &OneMap,
             served: &[],
             is_callback: false,
+            is_leaf: false,
         };
         f(&target);
     }

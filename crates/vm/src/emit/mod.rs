@@ -60,7 +60,7 @@ mod together;
 mod values;
 mod zeros;
 
-use crate::code::op::{Callee, Op};
+use crate::code::op::{Callee, NO_SITE, Op};
 use crate::code::{Address, Code, Needed};
 use crate::context::{FIRST_ADDRESSES, NativeFn, StartFn, Tables};
 use crate::error::LoadError;
@@ -68,7 +68,7 @@ use crate::memory::LineForm;
 use asm::{Asm, Label};
 use buffer::Buffer;
 use function::{Emitter, Target};
-use keel_abi::bpf::Frequent;
+use keel_abi::bpf::{Frequent, arguments};
 use live::Set;
 use moves::Movers;
 
@@ -136,7 +136,15 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
     let mut asm = Asm::for_ops(code.ops());
     let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();
     let has_arena = code.user_half.is_some();
-    let mut globals = Globals { code, numbers, taken: vec![live::ARGUMENTS; code.functions.len()] };
+    let of_all = code.functions.iter().zip(&code.takes_context);
+    let mut globals = Globals {
+        code,
+        numbers,
+        taken: vec![live::ARGUMENTS; code.functions.len()],
+        imports: code.imports.iter().map(|(import, _)| read_by(import)).collect(),
+        first_slots: first_slots(code),
+        leaves: of_all.map(|(function, is_callback)| !is_callback && is_leaf(&function.ops)).collect(),
+    };
     // Compilers mostly place a function behind those that call it. No function calls a callback.
     for (number, function) in code.functions.iter().enumerate().rev().filter(|&(n, _)| !code.takes_context[n])
     {
@@ -146,11 +154,20 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
     let movers = Movers::emit(&mut asm, lines, has_arena);
     let has_may_goto = code.has(|op| matches!(op, Op::MayGoto { .. }));
     let mut starts = Vec::with_capacity(inner.len());
-    for ((function, &label), &is_callback) in code.functions.iter().zip(&inner).zip(&code.takes_context) {
+    let all = code.functions.iter().zip(&inner).zip(&code.takes_context).zip(&globals.leaves);
+    for (((function, &label), &is_callback), &is_leaf) in all {
         let carried_at = carried::at_targets(&function.ops);
         let served = carried::served(&function.ops, numbers != Numbers::ByHost, &carried_at);
-        let target =
-            Target { lines, has_arena, has_may_goto, movers, data: &globals, served: &served, is_callback };
+        let target = Target {
+            lines,
+            has_arena,
+            has_may_goto,
+            movers,
+            data: &globals,
+            served: &served,
+            is_callback,
+            is_leaf,
+        };
         starts.push(Emitter::new(&mut asm, &inner, &function.ops, target, carried_at).function(label));
     }
     let of_all = inner.iter().zip(&code.takes_context);
@@ -164,11 +181,62 @@ struct Globals<'a> {
     numbers: Numbers,
     /// For each function, the arguments that it reads.
     taken: Vec<Set>,
+    /// The same for each function of the kernel.
+    imports: Vec<Set>,
+    /// As [`values::Data::is_leaf`].
+    leaves: Vec<bool>,
+    /// For each map, as [`values::Data::slot_in`].
+    first_slots: Vec<Option<(u32, u64)>>,
+}
+
+/// For each map, the first slot with an address in it, and the offset, among those that the context has.
+fn first_slots(code: &Code) -> Vec<Option<(u32, u64)>> {
+    let mut slots = vec![None; code.data_bytes.len()];
+    for (slot, (address, _)) in (0..).zip(code.addresses.iter().take(FIRST_ADDRESSES)) {
+        if let Address::MapValue(map, offset) = *address
+            && let Some(first) = slots.get_mut(map as usize)
+        {
+            first.get_or_insert((slot, offset.into()));
+        }
+    }
+    slots
+}
+
+/// Returns whether a function neither calls anything nor looks at its fuel, nor has a frame.
+fn is_leaf(ops: &[Op]) -> bool {
+    let uses_frame = |op: Op| {
+        let (read, written) = live::uses(op);
+        live::has(read | written, 10)
+    };
+    let is_plain = |op: Op| match op {
+        Op::Call { .. } | Op::MayGoto { .. } | Op::Atomic { .. } => false,
+        Op::Jump { site, .. } | Op::Branch { site, .. } => site == NO_SITE,
+        _ => true,
+    };
+    ops.iter().all(|&op| is_plain(op) && !uses_frame(op))
+}
+
+/// The arguments that a function of the kernel reads, or all.
+fn read_by(import: &Needed) -> Set {
+    let count = match import {
+        Needed::Helper(number) => {
+            let frequent = Frequent::helper(*number).map(Frequent::args);
+            frequent.or_else(|| arguments::of_helper(*number))
+        }
+        Needed::Kfunc(name) => {
+            Frequent::kfunc(name).map(Frequent::args).or_else(|| arguments::of_kfunc(name))
+        }
+    };
+    count.map_or(live::ARGUMENTS, live::arguments)
 }
 
 impl values::Data for Globals<'_> {
     fn bytes(&self, map: u32) -> Option<u64> {
         *self.code.data_bytes.get(map as usize)?
+    }
+
+    fn is_leaf(&self, function: u32) -> bool {
+        self.leaves.get(function as usize).copied().unwrap_or(false)
     }
 
     fn is_read_only(&self, map: u32) -> bool {
@@ -183,9 +251,7 @@ impl values::Data for Globals<'_> {
     }
 
     fn slot_in(&self, map: u32) -> Option<(u32, u64)> {
-        let slots = 0..self.code.addresses.len().min(FIRST_ADDRESSES) as u32;
-        let place = |slot| self.address(slot).filter(|&(of, _)| of == map).map(|(_, offset)| (slot, offset));
-        slots.into_iter().find_map(place)
+        self.first_slots.get(map as usize).copied().flatten()
     }
 
     fn counts(&self) -> bool {
@@ -204,9 +270,9 @@ impl values::Data for Globals<'_> {
         match callee {
             Callee::Known(known) => live::arguments(known.args()),
             Callee::Function(function) => self.taken[function as usize],
-            Callee::Host => {
-                self.frequent(site).map_or(live::ARGUMENTS, |which| live::arguments(which.args()))
-            }
+            Callee::Host => self.code.sites.get(site as usize).map_or(live::ARGUMENTS, |site| {
+                self.imports.get(site.import as usize).copied().unwrap_or(live::ARGUMENTS)
+            }),
             _ => live::ARGUMENTS,
         }
     }

@@ -33,6 +33,7 @@ fn listing_with(ops: &[Op], data: &dyn Data) -> String {
         data,
         served: &served,
         is_callback: false,
+        is_leaf: false,
     };
     Emitter::new(&mut asm, &[own], ops, target, carried_at).function(own);
     for mover in [movers.read, movers.write].map(|m| [m.by_address, m.by_number]).into_iter().flatten() {

@@ -46,6 +46,10 @@ pub(super) enum Value {
 pub(super) trait Data {
     /// The size, if it is a permanent array that begins at a line.
     fn bytes(&self, map: u32) -> Option<u64>;
+    /// Returns whether a function needs neither the context on the stack nor a frame.
+    fn is_leaf(&self, _function: u32) -> bool {
+        false
+    }
     /// Returns whether programs can't write to it.
     fn is_read_only(&self, _map: u32) -> bool {
         false

@@ -426,8 +426,9 @@ impl Translator<'_> {
 
     fn call_function(&mut self, function: u32, site: u32, count: Value) -> Value {
         self.check_fuel(count, site, None);
-        let floor = self.field(offset_of!(Context, place.stack_floor));
-        let deepest = self.b.ins().icmp(IntCC::Equal, self.r10, floor);
+        let floor = self.field(offset_of!(Context, place.floor_at));
+        let frame = self.fixed().frame;
+        let deepest = self.b.ins().icmp(IntCC::Equal, frame, floor);
         let too_deep = self.too_deep();
         let site = self.b.ins().iconst(I32, i64::from(site));
         let next = self.b.create_block();
