@@ -662,6 +662,9 @@ pub(crate) unsafe fn round(
         if frame == (*context).stack_floor() {
             Context::stop(context, FaultKind::TooDeep);
         }
+        if !(*(*context).code).is_passed(function) {
+            return interp::run(context, function, frame - FRAME_BYTES, args);
+        }
         invoke(context, function, frame - FRAME_BYTES, args)
     }
 }

@@ -4,6 +4,7 @@
 //! imports are numbered here and resolved there.
 
 mod decode;
+mod depth;
 pub(crate) mod op;
 mod tables;
 
@@ -39,6 +40,13 @@ const FUNCTIONS_AT: u64 = 0xffff_ffff_a000_0000;
 const FUNCTION_STRIDE: u64 = 16;
 /// The apparent address of kernel functions whose address is taken; the program can't use it for anything.
 const KERNEL_FUNCTIONS_AT: u64 = 0xffff_ffff_8100_0000;
+
+/// The number of the function that has an address, if there is one.
+fn function_number(address: u64) -> Option<u32> {
+    let off = address.checked_sub(FUNCTIONS_AT)?;
+    let number = u32::try_from(off / FUNCTION_STRIDE).ok()?;
+    (off % FUNCTION_STRIDE == 0).then_some(number)
+}
 
 /// The address of function number `index`, as programs see it.
 pub(crate) const fn function_address(index: u32) -> u64 {
@@ -98,6 +106,10 @@ pub struct Code {
     /// For each function, whether emitted code expects that it only begins as a callback, with R1 the address of the
     /// callback's context, which is R10. If something else is in R1, it is interpreted.
     pub(crate) takes_context: Vec<bool>,
+    /// For each function, whether it may run in the deepest frame.
+    pub(crate) is_deepest: Vec<bool>,
+    /// For each function, whether code has its address. Emitted code expects that helpers call no other.
+    is_passed: Vec<bool>,
     pub(crate) imports: Vec<(Needed, u32)>,
     pub(crate) addresses: Vec<(Address, u32)>,
     pub(crate) sites: Vec<Site>,
@@ -187,7 +199,10 @@ impl Code {
         let tables::Tables { imports, addresses, sites, .. } = tables;
         let shape = (object.maps.len(), object.ksyms.len());
         let user_half = object.maps.iter().find_map(user_half);
+        let depths = depth::Depths::of(&functions);
         Ok(Arc::new(Self {
+            is_deepest: depths.is_deepest,
+            is_passed: depths.is_passed,
             takes_context: takes_context(object, &functions),
             functions,
             entries,
@@ -294,9 +309,12 @@ impl Code {
 
     /// The function that a program sees at `address`.
     pub(crate) fn function_at(&self, address: u64) -> Option<u32> {
-        let off = address.checked_sub(FUNCTIONS_AT)?;
-        let index = off / FUNCTION_STRIDE;
-        (off % FUNCTION_STRIDE == 0 && index < self.functions.len() as u64).then_some(index as u32)
+        function_number(address).filter(|&number| (number as usize) < self.functions.len())
+    }
+
+    /// Returns whether emitted code expects that a helper may call a function.
+    pub(crate) fn is_passed(&self, function: u32) -> bool {
+        self.is_passed[function as usize]
     }
 
     /// Where a site is.

@@ -57,12 +57,14 @@ impl Emitter<'_> {
 
     fn call_function(&mut self, function: u32, site: u32) {
         self.check_fuel(site);
-        let too_deep = self.later(move |e| {
-            e.set_site(site);
-            e.asm.call_tabled(stubs::TOO_DEEP);
-        });
-        self.asm.reg_mem(Code::Cmp_r64_rm64, FRAME, field(offset_of!(Context, place.floor_at)));
-        self.asm.to(Code::Je_rel32_64, too_deep);
+        if self.target.is_deepest {
+            let too_deep = self.later(move |e| {
+                e.set_site(site);
+                e.asm.call_tabled(stubs::TOO_DEEP);
+            });
+            self.asm.reg_mem(Code::Cmp_r64_rm64, FRAME, field(offset_of!(Context, place.floor_at)));
+            self.asm.to(Code::Je_rel32_64, too_deep);
+        }
         let label = self.functions[function as usize];
         if self.target.data.is_leaf(function) {
             return self.asm.to(Code::Call_rel32_64, label);

@@ -40,6 +40,8 @@ pub(super) struct Target<'a> {
     pub(super) is_callback: bool,
     /// As [`Data::is_leaf`].
     pub(super) is_leaf: bool,
+    /// The function may run in the deepest frame.
+    pub(super) is_deepest: bool,
 }
 
 impl Target<'_> {

@@ -550,6 +550,7 @@ mod tests {
             served: &[],
             is_callback: false,
             is_leaf: false,
+            is_deepest: true,
         };
         f(&target);
     }

@@ -154,8 +154,8 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
     let movers = Movers::emit(&mut asm, lines, has_arena);
     let has_may_goto = code.has(|op| matches!(op, Op::MayGoto { .. }));
     let mut starts = Vec::with_capacity(inner.len());
-    let all = code.functions.iter().zip(&inner).zip(&code.takes_context).zip(&globals.leaves);
-    for (((function, &label), &is_callback), &is_leaf) in all {
+    for (number, (function, &label)) in code.functions.iter().zip(&inner).enumerate() {
+        let is_callback = code.takes_context[number];
         let carried_at = carried::at_targets(&function.ops);
         let served = carried::served(&function.ops, numbers != Numbers::ByHost, &carried_at);
         let target = Target {
@@ -166,7 +166,8 @@ fn assembled(code: &Code, lines: LineForm, numbers: Numbers) -> (Asm, Vec<Label>
             data: &globals,
             served: &served,
             is_callback,
-            is_leaf,
+            is_leaf: globals.leaves[number],
+            is_deepest: code.is_deepest[number],
         };
         starts.push(Emitter::new(&mut asm, &inner, &function.ops, target, carried_at).function(label));
     }

@@ -34,6 +34,7 @@ fn listing_with(ops: &[Op], data: &dyn Data) -> String {
         served: &served,
         is_callback: false,
         is_leaf: false,
+        is_deepest: true,
     };
     Emitter::new(&mut asm, &[own], ops, target, carried_at).function(own);
     for mover in [movers.read, movers.write].map(|m| [m.by_address, m.by_number]).into_iter().flatten() {
