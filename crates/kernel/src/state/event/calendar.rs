@@ -2,7 +2,7 @@
 //!
 //! A CPU that enters user mode is due soon compared with a year, and often leaves it before that, so it must be easy to
 //! add and to remove. Each day has a ring of its CPUs, in no order. The first day that has any is searched for the
-//! earliest key when that changes.
+//! earliest key when that changes; a crowded day is emptied instead ([`Others`](super::others::Others)).
 
 use crate::state::event::MAX_CPUS;
 use crate::state::event::tournament::{AFTER_ALL, CPU_BITS, NEVER, cpu_of, first_key};
@@ -16,12 +16,12 @@ const DAYS: usize = 1 << 13;
 
 const WORDS: usize = DAYS / 64;
 
-/// The places of CPUs follow those of the days.
-const PLACES: usize = 1 << 14;
+/// The places of CPUs come before those of the days.
+const PLACES: usize = 2 * DAYS;
 
 const MOST: usize = MAX_CPUS as usize;
 
-const _: () = assert!(DAYS + MOST <= PLACES && PLACES <= 1 << 16);
+const _: () = assert!(MOST <= DAYS && PLACES <= 1 << 16);
 
 /// The neighbours of a day or a CPU in the ring of that day.
 #[derive(Clone, Copy, Debug)]
@@ -84,18 +84,18 @@ impl Calendar {
 
     #[inline(always)]
     fn enter(&mut self, cpu: CpuId, key: u64, day: u64) {
-        let (day, place) = (day as usize % DAYS, place_of(cpu));
+        let (day, cpu) = (day as usize % DAYS, cpu.index() % MOST);
         self.first = self.first.min(key);
-        self.keys[cpu.index() % MOST] = key;
+        self.keys[cpu] = key;
         self.words[day / 64] |= 1 << (day % 64);
-        let next = std::mem::replace(&mut self.links[day].next, place as u16);
-        self.links[place] = Link { next, before: day as u16 };
-        self.links[usize::from(next) % PLACES].before = place as u16;
+        let next = std::mem::replace(&mut self.links[DAYS + day].next, cpu as u16);
+        self.links[cpu] = Link { next, before: (DAYS + day) as u16 };
+        self.links[usize::from(next) % PLACES].before = cpu as u16;
     }
 
-    /// Removes a CPU, which may be here.
+    /// Removes a CPU, which may be here; returns whether it was.
     #[inline]
-    pub(super) fn remove(&mut self, cpu: CpuId) {
+    pub(super) fn remove(&mut self, cpu: CpuId) -> bool {
         let key = self.key(cpu);
         if key != NEVER {
             self.leave(cpu);
@@ -103,11 +103,12 @@ impl Calendar {
                 self.search();
             }
         }
+        key != NEVER
     }
 
-    /// Removes the CPU that is due first.
+    /// Removes the CPU that is due first. Returns how many had to be looked at to find the next one.
     #[inline(always)]
-    pub(super) fn take_first(&mut self) {
+    pub(super) fn take_first(&mut self) -> usize {
         let day = day_of(self.first);
         self.leave(cpu_of(self.first));
         if day.wrapping_sub(self.today) < DAYS as u64 {
@@ -115,7 +116,7 @@ impl Calendar {
         } else {
             self.pass_rarely(day);
         }
-        self.search();
+        self.search()
     }
 
     /// The CPU that was due first was so before today or after this year. In the second case, all others are due after
@@ -132,21 +133,32 @@ impl Calendar {
 
     /// Adds the CPUs of a day again.
     fn add_again(&mut self, day: u64) {
-        let day = day as usize % DAYS;
-        let mut cpus = Vec::new();
-        while usize::from(self.links[day].next) != day {
-            let cpu = CpuId((usize::from(self.links[day].next) - DAYS) as u32);
-            cpus.push((cpu, self.key(cpu)));
+        for key in self.empty(day as usize % DAYS) {
+            self.add(cpu_of(key), key);
+        }
+    }
+
+    /// Removes all CPUs of the first day that has any, and returns their keys.
+    pub(super) fn take_day(&mut self) -> Vec<u64> {
+        let keys = self.first_day().map_or(Vec::new(), |day| self.empty(day));
+        self.search();
+        keys
+    }
+
+    /// Removes the CPUs of a day, and returns their keys.
+    fn empty(&mut self, day: usize) -> Vec<u64> {
+        let mut keys = Vec::new();
+        while usize::from(self.links[DAYS + day].next) != DAYS + day {
+            let cpu = CpuId(self.links[DAYS + day].next.into());
+            keys.push(self.key(cpu));
             self.leave(cpu);
         }
-        for (cpu, key) in cpus {
-            self.add(cpu, key);
-        }
+        keys
     }
 
     #[inline(always)]
     fn leave(&mut self, cpu: CpuId) {
-        let Link { next, before } = self.links[place_of(cpu)];
+        let Link { next, before } = self.links[cpu.index() % MOST];
         self.keys[cpu.index() % MOST] = NEVER;
         self.links[usize::from(before) % PLACES].next = next;
         self.links[usize::from(next) % PLACES].before = before;
@@ -157,34 +169,38 @@ impl Calendar {
         }
     }
 
-    /// Finds the CPU that is due first.
+    /// Finds the CPU that is due first. Returns how many had to be looked at.
     #[inline]
-    fn search(&mut self) {
+    fn search(&mut self) -> usize {
         let Some(day) = self.first_day() else {
             self.first = NEVER;
-            return;
+            return 0;
         };
-        let (mut first, mut place) = (NEVER, usize::from(self.links[day].next));
-        while place != day {
-            first = first.min(self.keys[(place % PLACES - DAYS) % MOST]);
-            place = usize::from(self.links[place % PLACES].next);
+        let (mut first, mut place, mut cpus) = (NEVER, usize::from(self.links[DAYS + day].next), 0);
+        while place != DAYS + day {
+            let cpu = place % MOST;
+            first = first.min(self.keys[cpu]);
+            place = usize::from(self.links[cpu].next);
+            cpus += 1;
         }
         self.first = first;
         let days = (day as u64).wrapping_sub(self.today) % DAYS as u64;
         if day_of(first) > self.today + days {
-            self.search_beyond(days);
+            return self.search_beyond(days);
         }
+        cpus
     }
 
     /// The first day that has any CPUs is so many days from today, and they are due after it. No others are due before
     /// them if it is the last day of this year; otherwise they are added again.
     #[cold]
     #[inline(never)]
-    fn search_beyond(&mut self, days: u64) {
-        if days < DAYS as u64 - 1 {
-            self.add_again(self.today + days);
-            self.search();
+    fn search_beyond(&mut self, days: u64) -> usize {
+        if days == DAYS as u64 - 1 {
+            return 0;
         }
+        self.add_again(self.today + days);
+        self.search()
     }
 
     /// The first day from today on that has a CPU.
@@ -206,9 +222,4 @@ impl Calendar {
 #[inline(always)]
 fn day_of(key: u64) -> u64 {
     key >> (CPU_BITS + DAY_BITS)
-}
-
-#[inline(always)]
-fn place_of(cpu: CpuId) -> usize {
-    DAYS + cpu.index() % MOST
 }

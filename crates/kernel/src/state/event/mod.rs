@@ -6,6 +6,7 @@
 
 mod calendar;
 mod held;
+mod near;
 mod others;
 mod tournament;
 mod waiters;

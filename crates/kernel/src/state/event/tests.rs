@@ -38,7 +38,8 @@ enum Act {
 }
 
 fn acts(cpus: u32) -> impl Strategy<Value = Vec<Act>> {
-    let at = prop_oneof![8 => 0..20u64, 2 => 0..1u64 << 46, 1 => (1u64 << 52) - 4..=u64::MAX];
+    let at =
+        prop_oneof![8 => 0..20u64, 4 => 0..20_000u64, 2 => 0..1u64 << 46, 1 => (1u64 << 52) - 4..=u64::MAX];
     let id = prop_oneof![8 => 0..10u32, 2 => any::<u32>(), 1 => (1u32 << 20) - 2..(1 << 20) + 2];
     let act = prop_oneof![
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::SetCpu(cpu, at)),

@@ -82,7 +82,8 @@ impl Tournament {
         match &mut self.others {
             None => self.set(cpu, at),
             Some(others) => {
-                self.of_others = others.add(cpu, key(cpu, at));
+                others.add(cpu, key(cpu, at));
+                self.of_others = self.of_others.min(key(cpu, at));
                 self.note();
             }
         }
@@ -106,7 +107,10 @@ impl Tournament {
     pub(super) fn hold(&mut self, cpu: CpuId, at: Instant) {
         match self.others {
             None => self.set(cpu, at),
-            Some(_) => self.hold_in_list(cpu, key_of_held(cpu, at)),
+            Some(_) => {
+                self.hold_in_list(cpu, key_of_held(cpu, at));
+                self.winner = self.winner.min(key_of_held(cpu, at));
+            }
         }
     }
 
@@ -126,7 +130,10 @@ impl Tournament {
             Some(others) => {
                 match is_held {
                     true => self.hold_in_list(cpu, key),
-                    false => self.of_others = others.add(cpu, key),
+                    false => {
+                        others.add(cpu, key);
+                        self.of_others = self.of_others.min(key);
+                    }
                 }
                 self.take_first_of_many();
             }
@@ -146,13 +153,14 @@ impl Tournament {
         Some(cpu_of(first))
     }
 
+    /// Adds a CPU in the middle of a kernel path. It may be first: the caller knows.
     #[inline(always)]
     fn hold_in_list(&mut self, cpu: CpuId, key: u64) {
-        if self.held.try_add(key) {
-            self.winner = self.winner.min(key);
-        } else if let Some(others) = &mut self.others {
-            self.of_others = others.add_held(cpu, key);
-            self.winner = self.winner.min(self.of_others);
+        if !self.held.try_add(key)
+            && let Some(others) = &mut self.others
+        {
+            others.add_held(cpu, key);
+            self.of_others = self.of_others.min(key);
         }
     }
 
@@ -243,8 +251,8 @@ impl Tournament {
     fn play_among_many(&mut self, cpu: CpuId, key: u64) {
         self.held.remove(cpu);
         if let Some(others) = &mut self.others {
-            others.remove_any(cpu);
-            self.of_others = others.add(cpu, key);
+            self.of_others = others.remove_any(cpu).min(key);
+            others.add(cpu, key);
         }
         self.note();
     }
