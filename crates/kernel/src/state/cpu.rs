@@ -328,6 +328,12 @@ impl Cpu {
         self.nr_running - self.rt.nr_throttled() - self.fair.limbo()
     }
 
+    /// The tasks that may run, and those that sleep on the runqueue.
+    #[inline]
+    pub(crate) fn nr_tasks(&self) -> u32 {
+        self.nr_ready() + self.fair.queued() - self.fair.len()
+    }
+
     /// Returns whether its idle task is on the CPU.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {

@@ -101,18 +101,13 @@ impl Kernel {
             ..Stats::default()
         };
         let heeds_energy = self.heeds_energy();
-        for cpu in group.cpus.iter() {
+        for cpu in group.cpus.iter_from(group.lowest) {
             stats.add_capacity(self.capacity_left(cpu));
             if !round.cpus.contains(cpu) {
                 continue;
             }
             self.look_at(c, cpu, Visit::Sum);
-            let tasks = self.nr_running(cpu);
-            stats.load += self.cpu_load(cpu);
-            stats.util += self.cpu_util(cpu);
-            stats.runnable += self.cpu_runnable(cpu);
-            stats.fair_tasks += self.cpus[cpu].fair.len();
-            stats.tasks += tasks;
+            let tasks = self.add_queue(cpu, &mut stats);
             all.has_crowd |= tasks > 1;
             all.has_overuse |= heeds_energy && self.is_overused(cpu);
             if tasks == 0 && self.is_vacant(cpu) {
@@ -133,6 +128,20 @@ impl Kernel {
             stats.mean = stats.load_for_capacity();
         }
         stats
+    }
+
+    /// Adds what the CPU's queue counts. Returns the number of its tasks.
+    #[inline(always)]
+    fn add_queue(&self, cpu: CpuId, stats: &mut Stats) -> u32 {
+        let load = &self.fair.loads[cpu.index()];
+        stats.load += load.queue.avg.load;
+        stats.runnable += load.queue.avg.runnable;
+        stats.util += load.queue.avg.util.max(load.estimate).min(self.capacity(cpu));
+        let cpu = &self.cpus[cpu];
+        let (tasks, fair_tasks) = (cpu.nr_tasks(), cpu.fair.len());
+        stats.fair_tasks += fair_tasks;
+        stats.tasks += tasks;
+        tasks
     }
 
     /// Returns whether balancing below the group has failed because of tasks' affinity (`sg_imbalanced()`).

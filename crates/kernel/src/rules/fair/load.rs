@@ -262,11 +262,6 @@ impl Kernel {
         self.fair.loads[cpu.index()].queue.avg.load
     }
 
-    /// `cpu_runnable()`.
-    pub(super) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
-        self.fair.loads[cpu.index()].queue.avg.runnable
-    }
-
     /// `cpu_util_cfs()`.
     pub(super) fn cpu_util(&self, cpu: CpuId) -> u64 {
         let load = &self.fair.loads[cpu.index()];

@@ -153,8 +153,7 @@ impl Kernel {
 
     /// Returns the number of tasks on the CPU's runqueue, including those that sleep there (`rq->nr_running`).
     pub(crate) fn nr_running(&self, cpu: CpuId) -> u32 {
-        let cpu = &self.cpus[cpu];
-        cpu.nr_ready() + cpu.fair.queued() - cpu.fair.len()
+        self.cpus[cpu].nr_tasks()
     }
 
     /// When `c` has gone idle: records whether its whole core is idle now (`__update_idle_core()`).

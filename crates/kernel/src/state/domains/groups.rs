@@ -12,6 +12,8 @@ use keel_abi::{CpuId, CpuSet, Topology};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) cpus: CpuSet,
+    /// The first of them.
+    pub(crate) lowest: CpuId,
     /// The number of CPUs.
     pub(crate) weight: u32,
     /// The flags of the lower level that it spans; 0 for a single CPU.
@@ -35,7 +37,7 @@ impl Group {
 
     /// Returns the CPU that identifies the group (`group_balance_cpu()`).
     pub(crate) fn first_balancer(&self) -> CpuId {
-        self.balancers.lowest().or_else(|| self.cpus.lowest()).expect("a group has a CPU")
+        self.balancers.lowest().unwrap_or(self.lowest)
     }
 }
 
@@ -211,7 +213,8 @@ fn group<'d>(
         None => cpus.len() == 1,
     };
     let balancers = cpus.iter().filter(sees_it).collect();
-    Group { weight: cpus.len() as u32, flags, cores: cores.len() as u32, balancers, cpus }
+    let lowest = cpus.lowest().expect("a group has a CPU");
+    Group { lowest, weight: cpus.len() as u32, flags, cores: cores.len() as u32, balancers, cpus }
 }
 
 /// Returns a CPU's domain below a level (`sd->child`).
