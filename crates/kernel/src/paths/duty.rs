@@ -69,8 +69,8 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Cpu {
-    /// Returns whether the CPU, which enters the kernel, has nothing to do there but for its task, nor any costs that are
-    /// not on its clock. Usually so; others may have nothing to do, either.
+    /// Returns whether the CPU, which enters the kernel, has nothing to do there but for its task, nor any costs that
+    /// are not on its clock. Usually so; others may have nothing to do, either.
     #[inline(always)]
     pub(crate) fn is_plainly_free(&self) -> bool {
         self.errands.is_empty()

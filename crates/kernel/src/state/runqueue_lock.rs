@@ -261,8 +261,8 @@ impl Kernel {
         self.unlock_rq_here(c, rq);
     }
 
-    /// Like `unlock_rq`, inlined into the paths of every event. Returns whether nobody has waited for the lock: then its
-    /// release has made nobody due.
+    /// Like `unlock_rq`, inlined into the paths of every event. Returns whether nobody has waited for the lock: then
+    /// its release has made nobody due.
     #[inline(always)]
     pub(crate) fn unlock_rq_here(&mut self, c: CpuId, rq: CpuId) -> bool {
         let at = self.cpus.this_cpu.clock;
@@ -299,8 +299,8 @@ impl Kernel {
         self.gave_back(c, c, awaited)
     }
 
-    /// `c` has given `rq`'s lock back. If others wait for it, they may have it from `awaited` on. Returns whether nobody
-    /// does.
+    /// `c` has given `rq`'s lock back. If others wait for it, they may have it from `awaited` on. Returns whether
+    /// nobody does.
     #[inline(always)]
     fn gave_back(&mut self, c: CpuId, rq: CpuId, awaited: Option<Instant>) -> bool {
         if self.clocks.is_some() {

@@ -27,8 +27,8 @@ impl<E: Engine> Sim<E> {
         !self.has_duty()
     }
 
-    /// The current task of `c`, which has nothing else to do, continues its program if its work is done. Returns for how
-    /// long it works then, if it only works now, and the CPU still comes first.
+    /// The current task of `c`, which has nothing else to do, continues its program if its work is done. Returns for
+    /// how long it works then, if it only works now, and the CPU still comes first.
     #[inline(never)]
     pub(crate) fn go_on(&mut self, c: CpuId) -> Option<Span> {
         let cpu = &*self.k.cpus.this_cpu;
