@@ -5,7 +5,7 @@
 //! earliest key when that changes; a crowded day is emptied instead ([`Others`](super::others::Others)).
 
 use crate::state::event::MAX_CPUS;
-use crate::state::event::tournament::{AFTER_ALL, CPU_BITS, NEVER, cpu_of, first_key};
+use crate::state::event::cpu_events::{AFTER_ALL, CPU_BITS, NEVER, cpu_of, first_key};
 use keel_abi::CpuId;
 
 /// 2^11 ns per day.

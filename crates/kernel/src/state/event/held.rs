@@ -1,10 +1,10 @@
 //! CPUs that were interrupted in the middle of a kernel path, and are due again before most others.
 //!
 //! On a machine with many CPUs, a few run kernel code at the same time: each takes a step, finds another due first, and
-//! is due again some nanoseconds later. A short sorted list of those costs less than a tournament among all CPUs. A CPU
-//! that is due later than [`NEAR`] of them, because it waits for a lock, is elsewhere: it is not due soon.
+//! is due again some nanoseconds later. A short sorted list of those costs less than the calendar. A CPU that is due
+//! later than [`NEAR`] of them, because it waits for a lock, is elsewhere.
 
-use crate::state::event::tournament::{NEVER, cpu_of};
+use crate::state::event::cpu_events::{NEVER, cpu_of};
 use keel_abi::CpuId;
 use std::cell::Cell;
 
@@ -58,10 +58,10 @@ impl Held {
         true
     }
 
-    /// Adds a CPU, which is not here, in place of the first, which is due before it, if it is due soon; returns whether
-    /// it is.
+    /// Takes the first CPU and adds another one, which is due after it and is not here; or does neither, if that one is
+    /// not due soon. Returns which.
     #[inline]
-    pub(super) fn changes_places(&mut self, key: u64) -> bool {
+    pub(super) fn try_change_places(&mut self, key: u64) -> bool {
         debug_assert!(self.len > 0 && self.first < key, "another one is here, and is due first");
         let last = self.len - 1;
         if !self.is_near(last, key) {

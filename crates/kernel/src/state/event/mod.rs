@@ -5,14 +5,14 @@
 //! owner ignores the expiries that it no longer wants.
 
 mod calendar;
+mod cpu_events;
 mod held;
 mod near;
 mod others;
-mod tournament;
 mod waiters;
 mod wheel;
 
-use crate::state::event::tournament::{Tournament, first_key, instant, key};
+use crate::state::event::cpu_events::{CpuEvents, first_key, instant, key};
 use crate::state::event::wheel::Wheel;
 use keel_abi::{CpuId, Instant};
 
@@ -33,13 +33,13 @@ pub const MAX_INSTANT: Instant = Instant::from_ns(MAX_HELD.as_ns() - (1 << 46));
 const MAX_HELD: Instant = Instant::from_ns((1 << 52) - 1);
 
 /// The most CPUs that one queue can hold.
-pub const MAX_CPUS: u32 = 1 << tournament::CPU_BITS;
+pub const MAX_CPUS: u32 = 1 << cpu_events::CPU_BITS;
 
 /// All pending events, earliest first.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     timers: Wheel,
-    cpus: Tournament,
+    cpus: CpuEvents,
     /// When the very first event is due, or when the horizon is passed: read far more often than it changes.
     next_at: Instant,
     /// CPUs with a lower key come before all timers, and by the horizon.
@@ -56,7 +56,7 @@ impl EventQueue {
         assert!(cpus <= MAX_CPUS, "at most {MAX_CPUS} CPUs");
         let mut queue = Self {
             timers: Wheel::default(),
-            cpus: Tournament::new(cpus),
+            cpus: CpuEvents::new(cpus),
             next_at: Instant::ZERO,
             limit: 0,
             end: Instant::ZERO,
@@ -81,8 +81,8 @@ impl EventQueue {
         self.cpus.add(cpu, at);
     }
 
-    /// Like `return_cpu` for a CPU that is in the middle of a kernel path: it is due soon, at [`MAX_HELD`] at the
-    /// latest.
+    /// Like `return_cpu` for a CPU that is in the middle of a kernel path: it is usually due soon, and at [`MAX_HELD`]
+    /// at the latest.
     #[inline(always)]
     pub fn hold_cpu(&mut self, cpu: CpuId, at: Instant) {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
@@ -104,7 +104,8 @@ impl EventQueue {
         Some((instant(first), next))
     }
 
-    /// Like `exchange_cpu` for a CPU in the middle of a kernel path, if the next one is so, too, and `cpu` is due soon.
+    /// Like `exchange_cpu` for a CPU in the middle of a kernel path, if the next one is also in the middle of one, and
+    /// `cpu` is due soon.
     #[inline(always)]
     pub fn change_places(&mut self, cpu: CpuId, at: Instant) -> Option<CpuId> {
         debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
@@ -121,7 +122,7 @@ impl EventQueue {
     #[inline]
     pub fn take_or_set_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
         debug_assert!(at <= MAX_INSTANT.min(self.cpu_at(cpu)), "it comes, and no later than it would have");
-        let is_next = self.timers.next_at() > at && self.cpus.would_win(cpu, at);
+        let is_next = self.timers.next_at() > at && self.cpus.would_be_first(cpu, at);
         if is_next {
             self.cpus.take(cpu);
         } else {
@@ -204,23 +205,23 @@ impl EventQueue {
     /// been queued and taken.
     #[inline]
     pub fn comes_first(&self, cpu: CpuId, at: Instant) -> bool {
-        at < self.next_at || at == self.next_at && self.wins_tie(cpu, at)
+        at < self.next_at || at == self.next_at && self.is_first_of_tie(cpu, at)
     }
 
     /// Like `comes_first`, whether there is a bar or not.
     #[inline(never)]
     pub fn would_come_first(&self, cpu: CpuId, at: Instant) -> bool {
-        at < self.timers.next_at().min(self.after_horizon) && self.cpus.would_win(cpu, at)
+        at < self.timers.next_at().min(self.after_horizon) && self.cpus.would_be_first(cpu, at)
     }
 
     /// Breaks the tie when others are at the very same instant, or the horizon has been passed then.
     #[cold]
     #[inline(never)]
-    fn wins_tie(&self, cpu: CpuId, at: Instant) -> bool {
-        key(cpu, at) < self.limit && self.cpus.would_win(cpu, at)
+    fn is_first_of_tie(&self, cpu: CpuId, at: Instant) -> bool {
+        key(cpu, at) < self.limit && self.cpus.would_be_first(cpu, at)
     }
 
-    /// [`EventQueue::note`], apart from common code: nothing more is due by the horizon.
+    /// [`EventQueue::note`], apart from common code: nothing more is due by the horizon, or the queue is barred.
     #[cold]
     #[inline(never)]
     fn note_at_end(&mut self) {
@@ -255,7 +256,7 @@ impl EventQueue {
         }
     }
 
-    /// Takes the next event, if one is due by the horizon.
+    /// Takes the next event, if one is due by the horizon and there is no bar.
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, Source)> {
         let first = self.cpus.first();

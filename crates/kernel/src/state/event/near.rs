@@ -5,7 +5,7 @@
 //! in order. While no day is crowded, nobody is here.
 
 use crate::state::event::MAX_CPUS;
-use crate::state::event::tournament::{CPU_BITS, NEVER, cpu_of};
+use crate::state::event::cpu_events::{CPU_BITS, NEVER, cpu_of};
 use keel_abi::CpuId;
 
 /// The nanoseconds that have chains: so many from `start` on.

@@ -1,8 +1,8 @@
 //! All CPUs of a larger machine that have an event and are not in the list of those that are due soonest.
 
 use crate::state::event::calendar::Calendar;
+use crate::state::event::cpu_events::{NEVER, cpu_of};
 use crate::state::event::near::Near;
-use crate::state::event::tournament::{NEVER, cpu_of};
 use crate::state::event::waiters::Waiters;
 use keel_abi::CpuId;
 
@@ -44,7 +44,7 @@ impl Others {
     /// Adds a CPU that is in the middle of a kernel path, and not here.
     #[inline(never)]
     pub(super) fn add_held(&mut self, cpu: CpuId, key: u64) {
-        if self.waiters.joins(key) || self.near.try_add(key) {
+        if self.waiters.try_join(key) || self.near.try_add(key) {
             self.first_beside = self.first_beside.min(key);
         } else {
             self.calendar.add(cpu, key);

@@ -120,7 +120,11 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                     if expected.is_some() {
                         model = after;
                     }
-                    assert_eq!(queue.exchange_cpu(CpuId(cpu), own.0, is_held), expected);
+                    let place = if is_held { queue.change_places(CpuId(cpu), own.0) } else { None };
+                    match place {
+                        Some(next) => assert_eq!(Some(next), expected.map(|(_, cpu)| cpu)),
+                        None => assert_eq!(queue.exchange_cpu(CpuId(cpu), own.0, is_held), expected),
+                    }
                 }
             }
             Act::Push(ns, id) => {

@@ -5,7 +5,7 @@
 //! due before the last in the queue has no place in it.
 
 use crate::state::event::MAX_CPUS;
-use crate::state::event::tournament::{NEVER, cpu_of};
+use crate::state::event::cpu_events::{NEVER, cpu_of};
 use keel_abi::CpuId;
 
 /// One place more than CPUs, up to a power of two.
@@ -55,7 +55,7 @@ impl Waiters {
 
     /// Adds a CPU, which is not here, if it is due after all others; returns whether it is.
     #[inline]
-    pub(super) fn joins(&mut self, key: u64) -> bool {
+    pub(super) fn try_join(&mut self, key: u64) -> bool {
         let is_last = self.start == self.end || key > self.keys[(self.end - 1) % PLACES];
         if is_last {
             self.keys[self.end % PLACES] = key;

@@ -1,9 +1,9 @@
 //! Timers: a wheel of buckets of 8 us each, which are sorted one by one as time reaches them.
 //!
-//! Compared with a heap of eight-byte keys it was about as fast with 16 timers and a third to twice faster with
-//! thousands. A bucket is an unordered list of nodes; the earliest non-empty one is kept apart, its first timer and a
-//! sorted list of the rest, so that the next timer is always ready. Timers due more than 268 ms after the last one
-//! taken wait in a plain heap.
+//! Compared with a heap of eight-byte keys it was about as fast with 16 timers and clearly faster with thousands. A
+//! bucket is an unordered list of nodes; the earliest non-empty one is kept apart, its first timer and a sorted list of
+//! the rest, so that the next timer is always ready. Timers due more than 268 ms after the last one taken wait in a
+//! plain heap.
 
 use keel_abi::Instant;
 use keel_abi::fetch::fetch_at;
@@ -48,10 +48,11 @@ pub(super) struct Wheel {
     free: u32,
     /// Each bucket's first node.
     heads: Box<[u32; BUCKETS]>,
-    /// Which buckets are not empty, and which words of that bitmap are not 0.
+    /// Which buckets other than the open one are not empty, and which words of that bitmap are not 0.
     words: Box<[u64; WORDS]>,
     tops: [u64; TOPS],
-    /// The bucket of the last timer that was taken: all buckets of the wheel are numbered from here.
+    /// The bucket of the last timer that was taken. The wheel holds so many buckets from here on, by their number since
+    /// the beginning.
     floor: u64,
     /// The earliest non-empty bucket; [`NO_BUCKET`] if all are empty.
     current: u64,
@@ -191,7 +192,7 @@ impl Wheel {
             self.take_near();
             return Some((at, id));
         }
-        // All others are due later, so the buckets may be numbered from here.
+        // All others are due later, so the wheel may hold the buckets from here on.
         self.floor = self.floor.max(at.as_ns() >> BUCKET_BITS);
         self.far.pop();
         self.far_at = self.far.peek().map_or(Instant::NEVER, |Reverse(far)| far.at);

@@ -28,26 +28,27 @@ struct Group([u64; LANES]);
 
 impl Group {
     #[inline]
-    fn winner(&self) -> u64 {
+    fn first(&self) -> u64 {
         let k = &self.0;
         let (a, b) = (k[0].min(k[1]), k[2].min(k[3]));
         let (c, d) = (k[4].min(k[5]), k[6].min(k[7]));
         a.min(b).min(c.min(d))
     }
 
-    /// The winner of the only group, whose second half is empty if it `is_small`.
+    /// The earliest key; the second half is empty if the group `is_small`.
     #[inline]
-    fn winner_of(&self, is_small: bool) -> u64 {
+    fn first_of(&self, is_small: bool) -> u64 {
         let k = &self.0;
-        debug_assert!(!is_small || k[LANES / 2..].iter().all(|&key| key == NEVER), "nobody plays there");
-        if is_small { k[0].min(k[1]).min(k[2].min(k[3])) } else { self.winner() }
+        debug_assert!(!is_small || k[LANES / 2..].iter().all(|&key| key == NEVER), "no CPU is there");
+        if is_small { k[0].min(k[1]).min(k[2].min(k[3])) } else { self.first() }
     }
 }
 
+/// The events of all CPUs.
 #[derive(Clone, Debug)]
-pub(super) struct Tournament {
+pub(super) struct CpuEvents {
     /// The earliest key of all CPUs.
-    winner: u64,
+    first: u64,
     /// The earliest key of the others.
     of_others: u64,
     /// CPUs that are not in the list, on a machine of more than eight.
@@ -59,10 +60,10 @@ pub(super) struct Tournament {
     held: Held,
 }
 
-impl Tournament {
+impl CpuEvents {
     pub(super) fn new(cpus: u32) -> Self {
         Self {
-            winner: NEVER,
+            first: NEVER,
             of_others: NEVER,
             others: (cpus as usize > LANES).then(|| Box::new(Others::new())),
             is_small: cpus as usize <= LANES / 2,
@@ -73,7 +74,7 @@ impl Tournament {
 
     #[inline]
     pub(super) fn set(&mut self, cpu: CpuId, at: Instant) {
-        self.play(cpu, key(cpu, at));
+        self.change(cpu, key(cpu, at));
     }
 
     /// Sets the key of `cpu`, which has none.
@@ -102,14 +103,15 @@ impl Tournament {
         }
     }
 
-    /// Sets the key of `cpu`, which has none and is in the middle of a kernel path: it is due soon.
+    /// Sets the key of `cpu`, which has none and is in the middle of a kernel path. It usually goes into the list; if it
+    /// is due later than most there, it is one of the others.
     #[inline(always)]
     pub(super) fn hold(&mut self, cpu: CpuId, at: Instant) {
         match self.others {
             None => self.set(cpu, at),
             Some(_) => {
                 self.hold_in_list(cpu, key_of_held(cpu, at));
-                self.winner = self.winner.min(key_of_held(cpu, at));
+                self.first = self.first.min(key_of_held(cpu, at));
             }
         }
     }
@@ -120,12 +122,12 @@ impl Tournament {
     pub(super) fn exchange(&mut self, cpu: CpuId, at: Instant, is_held: bool) -> CpuId {
         let key = if is_held { key_of_held(cpu, at) } else { key(cpu, at) };
         let next = self.next_cpu();
-        debug_assert!(self.winner < key, "another CPU is due first");
+        debug_assert!(self.first < key, "another CPU is due first");
         match &mut self.others {
             None => {
                 self.group.0[next.index() % LANES] = NEVER;
                 self.group.0[cpu.index() % LANES] = key;
-                self.winner = self.group.winner_of(self.is_small);
+                self.first = self.group.first_of(self.is_small);
             }
             Some(others) => {
                 match is_held {
@@ -146,7 +148,7 @@ impl Tournament {
     #[inline(always)]
     pub(super) fn change_places(&mut self, cpu: CpuId, at: Instant, limit: u64) -> Option<CpuId> {
         let first = self.held.first();
-        if first >= limit || first != self.winner || !self.held.changes_places(key_of_held(cpu, at)) {
+        if first >= limit || first != self.first || !self.held.try_change_places(key_of_held(cpu, at)) {
             return None;
         }
         self.note();
@@ -166,13 +168,13 @@ impl Tournament {
 
     /// Returns whether `cpu` would be first if it were due at `at`. It is not due before that.
     #[inline]
-    pub(super) fn would_win(&self, cpu: CpuId, at: Instant) -> bool {
-        key(cpu, at) <= self.winner
+    pub(super) fn would_be_first(&self, cpu: CpuId, at: Instant) -> bool {
+        key(cpu, at) <= self.first
     }
 
     #[inline]
     pub(super) fn clear(&mut self, cpu: CpuId) {
-        self.play(cpu, NEVER);
+        self.change(cpu, NEVER);
     }
 
     #[inline]
@@ -190,13 +192,13 @@ impl Tournament {
     /// When the first CPU is due; after [`MAX_INSTANT`] if none is.
     #[inline]
     pub(super) fn next_at(&self) -> Instant {
-        instant(self.winner)
+        instant(self.first)
     }
 
     /// The key of the CPU that is due first.
     #[inline]
     pub(super) fn first(&self) -> u64 {
-        self.winner
+        self.first
     }
 
     /// Takes the event of the CPU that is due first; only meaningful if one is due.
@@ -206,7 +208,7 @@ impl Tournament {
         match self.others {
             None => {
                 self.group.0[cpu.index() % LANES] = NEVER;
-                self.winner = self.group.winner_of(self.is_small);
+                self.first = self.group.first_of(self.is_small);
             }
             Some(_) => self.take_first_of_many(),
         }
@@ -215,40 +217,40 @@ impl Tournament {
 
     #[inline(always)]
     fn take_first_of_many(&mut self) {
-        if self.winner == self.held.first() {
+        if self.first == self.held.first() {
             self.held.take_first();
         } else if let Some(others) = &mut self.others {
-            self.of_others = others.take_first(self.winner);
+            self.of_others = others.take_first(self.first);
         }
         self.note();
     }
 
     #[inline(always)]
     fn note(&mut self) {
-        self.winner = self.of_others.min(self.held.first());
+        self.first = self.of_others.min(self.held.first());
     }
 
     /// The CPU that is due first; only meaningful if one is due.
     #[inline]
     pub(super) fn next_cpu(&self) -> CpuId {
-        cpu_of(self.winner)
+        cpu_of(self.first)
     }
 
     #[inline]
-    fn play(&mut self, cpu: CpuId, key: u64) {
+    fn change(&mut self, cpu: CpuId, key: u64) {
         if self.others.is_some() {
-            return self.play_among_many(cpu, key);
+            return self.change_among_many(cpu, key);
         }
         let before = std::mem::replace(&mut self.group.0[cpu.index() % LANES], key);
-        if key <= self.winner {
-            self.winner = key;
-        } else if before == self.winner {
-            self.winner = self.group.winner();
+        if key <= self.first {
+            self.first = key;
+        } else if before == self.first {
+            self.first = self.group.first();
         }
     }
 
     #[inline(never)]
-    fn play_among_many(&mut self, cpu: CpuId, key: u64) {
+    fn change_among_many(&mut self, cpu: CpuId, key: u64) {
         self.held.remove(cpu);
         if let Some(others) = &mut self.others {
             self.of_others = others.remove_any(cpu).min(key);
