@@ -3,6 +3,7 @@
 pub(crate) mod boot;
 pub(crate) mod interrupts;
 pub(crate) mod main_loop;
+pub(crate) mod owner;
 pub(crate) mod step;
 pub(crate) mod timers;
 pub(crate) mod unattached;
