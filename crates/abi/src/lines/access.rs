@@ -93,7 +93,7 @@ impl Transfers {
     }
 
     #[inline(never)]
-    fn share_anyhow_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
+    pub(super) fn share_anyhow_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.fetch_ps(line, cpu);
         match line.sharers {
             0 => *line = self.line_of(cpu),
@@ -281,7 +281,7 @@ impl Transfers {
     }
 
     #[inline(never)]
-    fn take_anyhow_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
+    pub(super) fn take_anyhow_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let price = self.claim_ps(line, cpu);
         *line = self.line_of(cpu);
         price

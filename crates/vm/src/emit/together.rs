@@ -71,10 +71,10 @@ impl Together {
         let (mut calls, mut lengths, mut stores) = (Vec::new(), BTreeMap::new(), Vec::new());
         values::each(ops, values_at, target.entry(), target.data, |at, op, registers| {
             match (op, registers[1]) {
-                (Op::Call { callee: Callee::NumNext, .. }, Value::Frame(off)) => {
-                    if registers[1].is_in_frame(0, NUMBERS_BYTES) {
-                        calls.push((at, off));
-                    }
+                (Op::Call { callee: Callee::NumNext, .. }, Value::Frame(off))
+                    if registers[1].is_in_frame(0, NUMBERS_BYTES) =>
+                {
+                    calls.push((at, off));
                 }
                 (Op::Call { callee: Callee::Known(Known::NumNew), .. }, Value::Frame(off)) => {
                     lengths.insert(off, length(registers));
