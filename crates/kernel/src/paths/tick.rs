@@ -5,8 +5,6 @@ use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
 use crate::state::hooks::Point;
-use crate::state::layout::task as field;
-use crate::state::task_struct::TaskStruct;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant};
@@ -42,8 +40,8 @@ impl<E: Engine> Sim<E> {
             return self.tick_locked_otherwise(c);
         }
         let world = self.vm.world();
-        cpu.server.ran.accumulate(t.charge_ext(world, cpu.clock));
-        let slice_ns = TaskStruct::at(world, t.ea).u64(field::SCX_SLICE);
+        let (ran, slice_ns) = t.charge_slice(world, cpu.clock);
+        cpu.server.ran.accumulate(ran);
         self.skips_callback();
         self.ticked_with(c, slice_ns);
     }
@@ -92,7 +90,8 @@ impl<E: Engine> Sim<E> {
     /// Like `ticked` if it is known how much is left of the slice.
     #[inline(always)]
     fn ticked_with(&mut self, c: CpuId, slice_ns: u64) {
-        let served = self.k.is_wanted_above(c) && !self.k.this_cpu().server.is_serving();
+        let cpu = &*self.k.cpus.this_cpu;
+        let served = cpu.is_wanted_above() && !cpu.server.is_serving();
         if served || slice_ns == 0 {
             self.k.resched_here();
         }

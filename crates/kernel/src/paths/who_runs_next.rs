@@ -313,7 +313,7 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     fn nothing_found_here(&mut self, c: CpuId) -> bool {
         let prev = self.k.this_cpu().curr;
-        let is_wanted = self.k.is_wanted_above(c);
+        let is_wanted = self.k.cpus.this_cpu.is_wanted_above();
         if !is_wanted && self.k.has_left_to_sleep(prev) && self.k.this_cpu().pauses.is_empty() {
             self.k.end_balance(c, TaskId::IDLE);
             return self.switch_to_idle(c, prev);

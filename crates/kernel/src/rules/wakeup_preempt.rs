@@ -2,6 +2,7 @@
 //! `rq->next_class`). A task of a higher class takes the CPU; within one class, the class decides.
 
 use crate::state::class::SchedClass;
+use crate::state::cpu::Cpu;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
@@ -50,11 +51,12 @@ impl Kernel {
             _ => self.dequeue_rt(task),
         }
     }
+}
 
-    /// Returns whether a task of a class above sched_ext waits for `c` or runs there.
+impl Cpu {
+    /// Returns whether a task of a class above sched_ext waits for the CPU or runs there.
     #[inline]
-    pub(crate) fn is_wanted_above(&self, c: CpuId) -> bool {
-        let cpu = &self.cpus[c];
-        cpu.rt.is_ready() || !cpu.fair.is_empty()
+    pub(crate) fn is_wanted_above(&self) -> bool {
+        self.rt.is_ready() || !self.fair.is_empty()
     }
 }

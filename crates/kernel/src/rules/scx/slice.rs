@@ -88,13 +88,20 @@ impl Task {
     /// Charges one of the scheduler's tasks for that time. The class's server has to be told.
     #[inline(always)]
     pub(crate) fn charge_ext<W: World>(&mut self, world: &mut W, at: Instant) -> Span {
+        self.charge_slice(world, at).0
+    }
+
+    /// Like `charge_ext`; also returns what is left of the slice, in nanoseconds.
+    #[inline(always)]
+    pub(crate) fn charge_slice<W: World>(&mut self, world: &mut W, at: Instant) -> (Span, u64) {
         let ran = self.count_run(at);
         let mut shown = TaskStruct::at(world, self.ea);
         shown.set_u64(field::SE_SUM_EXEC_RUNTIME, self.cpu_time.as_ns());
-        let slice_ns = shown.u64(field::SCX_SLICE);
+        let mut slice_ns = shown.u64(field::SCX_SLICE);
         if slice_ns != SLICE_INF {
-            shown.set_u64(field::SCX_SLICE, slice_ns.saturating_sub(ran.as_ns()));
+            slice_ns = slice_ns.saturating_sub(ran.as_ns());
+            shown.set_u64(field::SCX_SLICE, slice_ns);
         }
-        ran
+        (ran, slice_ns)
     }
 }
