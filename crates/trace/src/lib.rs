@@ -38,5 +38,5 @@ pub use policy::Policy;
 pub use reader::{Item, Reader};
 pub use relay::relayed;
 pub use ring::{Kept, Ring};
-pub use sinks::{Fanout, NullSink};
+pub use sinks::{Fanout, NullSink, pass_on};
 pub use writer::Writer;

@@ -3,6 +3,7 @@
 //! Reading a recording and judging it take about the same time, so they run in parallel. Batches go through a short
 //! queue, so memory stays bounded; the faster side waits.
 
+use crate::sinks::pass_on;
 use crate::{Class, Event, Meta, Sink};
 use keel_abi::Instant;
 use std::panic::resume_unwind;
@@ -28,17 +29,7 @@ impl Batch {
 
     /// Passes its contents on in order, and becomes empty.
     fn pass_on(&mut self, sink: &mut dyn Sink) {
-        let mut passed = 0;
-        for (before, at, meta) in self.meta.drain(..) {
-            if before > passed {
-                sink.events(&self.events[passed..before]);
-                passed = before;
-            }
-            sink.meta(at, &meta);
-        }
-        if passed < self.events.len() {
-            sink.events(&self.events[passed..]);
-        }
+        pass_on(sink, &self.events, self.meta.drain(..));
         self.events.clear();
     }
 }

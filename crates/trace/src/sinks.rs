@@ -17,6 +17,21 @@ impl Sink for NullSink {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
+/// Passes events and facts to `sink` in order. Each fact has the number of events before it.
+pub fn pass_on(sink: &mut dyn Sink, events: &[Event], facts: impl Iterator<Item = (usize, Instant, Meta)>) {
+    let mut passed = 0;
+    for (before, at, meta) in facts {
+        if before > passed {
+            sink.events(&events[passed..before]);
+            passed = before;
+        }
+        sink.meta(at, &meta);
+    }
+    if passed < events.len() {
+        sink.events(&events[passed..]);
+    }
+}
+
 /// Passes a stream to several sinks. Each gets only the events that it wants, whatever the others want, so that no
 /// sink's result depends on the others.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 //! without listeners.
 
 use keel_abi::{CpuId, Instant, Span, TaskId};
-use keel_trace::{Class, Event, Lock, Meta, Policy, SHORT_LOCK_WAIT, Sink, What};
+use keel_trace::{Class, Event, Lock, Meta, Policy, SHORT_LOCK_WAIT, Sink, What, pass_on};
 
 /// The number of events in a batch.
 const BATCH: usize = 512;
@@ -197,17 +197,7 @@ impl Out {
             sink.events(&[Event { at: self.handed_over, cpu: CpuId(0), what: What::LockWaits { waited } }]);
         }
         self.handed_over = self.events.last().map_or(self.handed_over, |last| last.at);
-        let mut done = 0;
-        for (before, at, meta) in self.metas.drain(..) {
-            if before > done {
-                sink.events(&self.events[done..before]);
-                done = before;
-            }
-            sink.meta(at, &meta);
-        }
-        if done < self.events.len() {
-            sink.events(&self.events[done..]);
-        }
+        pass_on(sink, &self.events, self.metas.drain(..));
         self.events.clear();
         self.limit = if self.may_halt { 0 } else { BATCH };
     }
